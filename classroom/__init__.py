@@ -1,1 +1,1 @@
-"""The classroom: a page on which a class watches models learn, and fail, and be mended."""
+"""The classroom: a page on which a class watches models learn, fail, and be repaired."""

@@ -18,6 +18,7 @@ def task(raw: dict[str, Any]) -> bool:
 
 
 def main() -> None:
+    """Run ``synthlab demo``."""
     cli.main(task, "classroom", "the page is not swept; give one value for each key")
 
 

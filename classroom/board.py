@@ -14,7 +14,7 @@ from classroom.controls import SHEET
 from classroom.lessons import words
 from classroom.runs import Run, Runs, format_value
 
-READABLE = 60  # symbols of a sequence that are spelt out
+READABLE = 60  # the most symbols of a sequence that are written out
 
 
 class Board:
@@ -24,18 +24,18 @@ class Board:
         self.story, self.message, self.typed, self.numbers, self.listed, self.command, self.answer, self.inside = (
             Div(sizing_mode="stretch_width", margin=0, disable_math=True, stylesheets=[SHEET]) for _ in range(8)
         )
-        self.message.visible = self.typed.visible = False  # an empty line would take room
+        self.message.visible = self.typed.visible = False  # an empty line would take space
         self.errors = ErrorChart()
         self.losses = CurvesChart("Training loss", "training steps", "loss\n(unit of the output, squared)", "log")
-        # The narrowest chart has the longest numbers. To Bokeh's stubs a ticker is any ticker, a title any text.
+        # The narrowest chart has the longest numbers. In Bokeh's stubs a ticker is any ticker, a title any text.
         self.losses.figure.xaxis.ticker.desired_num_ticks = 3  # pyright: ignore[reportAttributeAccessIssue]
         self.answers = AnswersChart()
         self.plain, self.mapped = OutputsChart("Dots: answers, bars: truth"), OutputsChart("")
-        self.mapped.figure.visible = False  # until a run has a map
+        self.mapped.figure.visible = False  # invisible until a run has a map
         self.sequence, self.attention, self.added = SequenceChart(), AttentionChart(), AddedChart()
 
     def roots(self) -> Iterator[tuple[str, UIElement]]:
-        """Each chart and text with the name by which the page's template places it."""
+        """Yield each chart and text with the name by which the page's template places it."""
         for name in ("story", "message", "typed", "numbers", "listed", "command", "answer", "inside"):
             yield f"text_{name}", getattr(self, name)
         for scale, curves in self.errors.charts.items():
@@ -55,7 +55,7 @@ class Board:
         self.message.update(text=_warnings(lines), visible=bool(lines))
 
     def complain_of_sequence(self, lines: Sequence[str]) -> None:
-        """The same beside the typed sequence."""
+        """Show a line for each problem with the typed sequence; without lines, clear them."""
         self.typed.update(text=_warnings(lines), visible=bool(lines))
 
     def describe(self, runs: Runs, looked_at: Run | None) -> None:
@@ -69,7 +69,8 @@ class Board:
             if looked_at.begun is not None:
                 to_the_end = "" if looked_at.state in ("training", "finished") else ", to the end"
                 command = f"The same at the command line{to_the_end}: <code>{escape(looked_at.begun.command)}</code>"
-        self.numbers.text, self.command.text = numbers, command  # once each: what is emptied first flickers
+        # Each is set once: a text that is cleared first flickers.
+        self.numbers.text, self.command.text = numbers, command
 
     # --- curves
 
@@ -95,7 +96,7 @@ class Board:
             each.fit()
 
     def draw_theory(self, error: Sequence[float]) -> None:
-        """Draw the minimal error in theory; without values, remove it."""
+        """Plot the minimal error in theory; without values, remove it."""
         for each in self.errors.charts.values():
             each.remove("theory")
         if error:
@@ -113,7 +114,7 @@ class Board:
 
     def stage(self, run: Run, longest: int) -> None:
         """Prepare the charts for this run; ``longest`` is the maximal test length of all runs."""
-        assert run.begun is not None  # only runs that train or have trained are looked at
+        assert run.begun is not None  # only runs that train or have trained can be selected
         self.errors.stage(run.begun.train_length, longest)
         unit, name = words.unit_of(run.choice["task"]), words.word("outrep", run.choice["outrep"])
         self.answers.figure.xaxis.axis_label = f"truth ({unit})"

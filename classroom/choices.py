@@ -17,7 +17,7 @@ Choice = dict[str, Any]  # a run: a value for each of the page's controls
 
 
 class Limit(BaseModel):
-    """The whole numbers that a control accepts."""
+    """The integers that a control accepts."""
 
     model_config = STRICT
     low: NonNegativeInt
@@ -26,26 +26,26 @@ class Limit(BaseModel):
 
     @property
     def allowed(self) -> str:
-        """In words."""
+        """The accepted integers, in words."""
         kind = "a whole number" if self.multiple == 1 else f"a multiple of {self.multiple}"
         return f"{kind} from {self.low} to {self.high}"
 
     def read(self, field: str, text: str) -> int:
-        """The number that ``text`` holds; raises InputError."""
+        """Return the integer in ``text``. Raises InputError."""
         word = text.strip()
-        # Only what a person would type: int() also takes 1_0 and the digits of other scripts.
+        # Only what a person would type: int() also accepts 1_0 and the digits of other scripts.
         number = int(word) if word.isascii() and word.isdigit() and len(word) < 10 else None
         if number is None or not self.low <= number <= self.high or number % self.multiple:
-            raise InputError(f"{field}: {truncate(word)} will not do; give {self.allowed}")
+            raise InputError(f"{field}: {truncate(word)} is not valid; give {self.allowed}")
         return number
 
 
 class Chooser:
-    """Turns the values of the controls, and the runs of lessons, into runs to train."""
+    """A converter of the controls' values, and of the runs of lessons, into runs to train."""
 
     def __init__(self, lessons: Lessons, limits: Mapping[str, Limit]):
         self.every, self.limits = dict(lessons.every), dict(limits)
-        # What the controls show first: the lab's defaults, and what holds for every lesson.
+        # The initial values of the controls: the lab's defaults, and the settings of every lesson.
         self._plain = compose([])
         base = compose([f"{key}={value}" for key, value in sort_settings(self.every).items()])
         self._protocol = base["protocol"]["name"]
@@ -58,20 +58,22 @@ class Chooser:
                 self._check(f"lessons.{name}.runs", run)
 
     def _check(self, field: str, run: Mapping[str, Any]) -> None:
-        """Refuse a lesson's run with settings that the controls do not have."""
+        """Raise InputError for a lesson's run with settings that the controls lack."""
         unmet = [key for key in run if key not in (*self.defaults, "protocol")]
         if unmet:
-            raise InputError(f"{field}: {unmet[0]} is none of the page's controls")
+            raise InputError(f"{field}: {unmet[0]} is not one of the page's controls")
         try:
             choice = self.read({key: str(run.get(key, default)) for key, default in self.defaults.items()})
         except InputError as error:
             raise InputError(*(f"{field}: {line}" for line in error.lines)) from None
         protocol = self.settings(choice).get("protocol", self._plain["protocol"]["name"])
         if run.get("protocol", protocol) != protocol:
-            raise InputError(f"{field}: protocol={run['protocol']} is none of the page's controls; it takes {protocol}")
+            raise InputError(
+                f"{field}: protocol={run['protocol']} is not one of the page's controls; it takes {protocol}"
+            )
 
     def read(self, texts: Mapping[str, str]) -> Choice:
-        """The run that the controls describe. Raises InputError with a line for each invalid value."""
+        """Return the run that the controls describe. Raises InputError with a line for each invalid value."""
         chosen: Choice = {}
         problems: list[str] = []
         for key in self.defaults:
@@ -84,8 +86,10 @@ class Chooser:
         return self._normalize(chosen)
 
     def _normalize(self, choice: Choice) -> Choice:
-        """The run with settings that have no effect at their defaults. Raises InputError for settings that do not
-        fit."""
+        """Return the run with settings that have no effect at their defaults.
+
+        Raises InputError for settings that do not fit.
+        """
         if choice["model"] != "linear":
             return choice
         if choice["encoding"] != "nope":
@@ -101,12 +105,12 @@ class Chooser:
         return text
 
     def runs(self, lesson: Lesson) -> list[Choice]:
-        """The runs of a lesson."""
+        """Return the runs of a lesson."""
         chosen = [self.defaults | {key: run[key] for key in run if key in self.defaults} for run in lesson.runs]
         return [self._normalize(choice) for choice in chosen]
 
     def settings(self, choice: Choice) -> dict[str, Any]:
-        """The settings with which ``synthlab`` trains this run, without its defaults."""
+        """Return the settings with which ``synthlab`` trains this run, without its defaults."""
         linear = choice["model"] == "linear"
         given = dict(choice) | {"protocol": "theory" if linear else self._protocol}
         if linear:
@@ -117,25 +121,25 @@ class Chooser:
 
 
 def read_sequence(text: str, longest: int) -> str:
-    """The 0s and 1s of ``text``, without spaces. Raises InputError."""
+    """Return the 0s and 1s of ``text``, without spaces. Raises InputError."""
     symbols = "".join(text.split())
     if not symbols:
         raise InputError("sequence: empty; type 0s and 1s, such as 0110")
     if len(symbols) > longest:
-        raise InputError(f"sequence: {len(symbols)} symbols; at most {longest} will do")
+        raise InputError(f"sequence: {len(symbols)} symbols; must be at most {longest}")
     if set(symbols) - set("01"):
-        raise InputError(f"sequence: {truncate(symbols)} will not do; type 0s and 1s, such as 0110")
+        raise InputError(f"sequence: {truncate(symbols)} is not valid; type 0s and 1s, such as 0110")
     return symbols
 
 
 def truncate(text: str, most: int = 24) -> str:
-    """``text`` for a message: "empty" if it is, truncated if it is long."""
+    """Return ``text`` for a message: "empty" if it is, truncated if it is long."""
     if not text:
         return "empty"
     return text if len(text) <= most else f"{text[:most]}…"
 
 
 def _value(config: Mapping[str, Any], key: str) -> Any:
-    """A setting of a composed config; for a group, the name of its member."""
+    """Return a setting of a composed config; for a group, the name of its member."""
     found = reduce(lambda part, name: part[name], key.split("."), config)
     return found["name"] if isinstance(found, Mapping) else found

@@ -1,4 +1,4 @@
-"""Handlers of a window's controls: what an error in one does, and how they change Bokeh's models."""
+"""Handlers of a window's controls: their errors, and how they change Bokeh's models."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -13,17 +13,17 @@ from synthlab.output import tell
 
 
 class Handling(Protocol):
-    """What has handlers."""
+    """An object with handlers."""
 
     document: Document
     board: Board
 
     def recover(self) -> None:
-        """Go on after the process has ended."""
+        """Recover after the process has ended."""
 
 
 def guard_handler(handler: Callable[..., None]) -> Callable[..., None]:
-    """A handler whose errors become one line on the page: the server goes on."""
+    """Return a handler whose errors become one line on the page, while the server continues."""
 
     @wraps(handler)
     def guard(page: Handling, *args: Any) -> None:
@@ -42,13 +42,15 @@ def guard_handler(handler: Callable[..., None]) -> Callable[..., None]:
 
 
 def guard_press(handler: Callable[..., None]) -> Callable[..., None]:
-    """A guarded handler that may add and remove models: Bokeh then recomputes the document's models once, at the end,
-    which takes a tenth of the time."""
+    """Return a guarded handler that may add and remove models.
+
+    Bokeh then recomputes the document's models once, at the end, which takes a tenth of the time.
+    """
     careful = guard_handler(handler)
 
     @wraps(handler)
     def press(page: Handling, *args: Any) -> None:
-        with page.document.models.freeze():  # an error must not leave it
+        with page.document.models.freeze():  # an error must not end the context
             careful(page, *args)
 
     return press

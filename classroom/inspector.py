@@ -1,4 +1,4 @@
-"""The selected run: its charts, and requests to its model beside training."""
+"""The selected run: its charts, and requests to its model during training."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from classroom.controls import Controls
 from classroom.messages import Answered, Read, Refused, Request, Theorize, Theorized
 from classroom.runs import Run, Runs
 
-SELDOM = 2.0  # seconds between two readings of the same sequence while a model trains: its charts cost the most
+SELDOM = 2.0  # seconds between two predictions for a sequence while a model trains: its charts cost the most
 
 
 class Inspector:
@@ -18,7 +18,7 @@ class Inspector:
         self.board, self.controls, self.runs, self.send = board, controls, runs, send
         self.run: Run | None = None
         self.pattern, self.due = "0110", 0.0
-        self.is_wanted = self.is_asked = False  # a reading; one is asked for at a time
+        self.is_wanted = self.is_asked = False  # state of the request for predictions; there is one at a time
 
     def look_at(self, run: Run | None) -> None:
         """Show this run in the lower charts, and its training lengths in the upper ones."""
@@ -35,7 +35,7 @@ class Inspector:
         self._request_reading()
 
     def update(self, run: Run, over: bool) -> None:
-        """Update the charts if this is the selected run; its predictions for the sequence from time to time."""
+        """Update the charts if this is the selected run; update the sequence's predictions less often."""
         if run is not self.run:
             return
         if run.view is not None:
@@ -60,7 +60,7 @@ class Inspector:
             self.board.show_reading(run, reply.reading)
 
     def forget_model(self) -> None:
-        """Note that the model was deleted."""
+        """Record that the model was deleted."""
         self.is_asked = False
         self._request_reading()
 
@@ -69,13 +69,13 @@ class Inspector:
         self.ask()
 
     def ask(self) -> None:
-        """Request predictions for the sequence if there is one and a model; report if there can be none."""
+        """Request predictions if there is a sequence and a model; report if there can be none."""
         run = self.run
         if not self.is_wanted or run is None:
             return
         if run.alive and not self.is_asked:
             self.is_wanted, self.is_asked = False, True
-            assert run.begun is not None  # what is alive has begun
+            assert run.begun is not None  # a model that exists has begun training
             length = min(int(self.controls.length.value), run.begun.test_length)
             self.send(Read(run.number, self.pattern, length))
         elif not run.alive and run.view is not None:

@@ -1,4 +1,4 @@
-"""The process that trains for one window: one run at a time; it reports a view several times a second."""
+"""The training process of one window: it trains one run at a time, and reports several times a second."""
 
 import shlex
 import time
@@ -34,8 +34,8 @@ from synthlab.training.devices import use_one_thread
 from theory.closed_forms.least import least_error
 from theory.closed_forms.optima import optimum
 
-PAUSE = 0.25  # least seconds between two views of a model
-SHARE = 0.3  # fraction of the time that views may take,
+PAUSE = 0.25  # minimal seconds between two views of a model
+SHARE = 0.3  # largest fraction of the time for views,
 PERIOD = 0.45  # unless they would then be more than these seconds apart
 # Sequences x length^2 of a view during training, and of the last one: 30 ms and 1 s.
 ENTRIES, LAST_ENTRIES = 128 * 50**2, 512 * 160**2
@@ -51,7 +51,7 @@ class TrainedRun(NamedTuple):
 
 
 class Laboratory:
-    """Serves the requests that come through ``connection`` until its other end is closed."""
+    """Serves the requests of ``connection`` until its other end is closed."""
 
     def __init__(self, connection: Connection):
         self.connection = connection
@@ -66,7 +66,7 @@ class Laboratory:
                 self._handle(self.connection.recv())
 
     def _warm(self) -> None:
-        """Train a small run, since the first one in a process is slow; nobody waits for this one."""
+        """Train a small run in advance, since the first one in a process is slow."""
         config = resolve(compose(list(to_overrides(WARMING))))
         model = build_models([config])
         train_models(model, [config])
@@ -86,7 +86,7 @@ class Laboratory:
                 case Forget():
                     self.trained.clear()
                 case Stop():
-                    pass  # nothing trains
+                    pass  # nothing is training
         except (_Stopped, EOFError, OSError):
             raise
         except InputError as error:
@@ -127,7 +127,7 @@ class Laboratory:
 
     def _read(self, request: Read) -> None:
         reading = None
-        if request.number in self.trained:  # else it was removed in between
+        if request.number in self.trained:  # otherwise it was removed in the meantime
             _, model, viewer = self.trained[request.number]
             reading = viewer.read(model, request.pattern, request.length)
         self.connection.send(Answered(request.number, reading))
@@ -147,11 +147,11 @@ class Laboratory:
 
 
 class _Stopped(Exception):
-    """Training was asked to stop."""
+    """Raised when training is to stop."""
 
 
 class _Watch:
-    """Called after each training step: answers requests and sends a view of the model when one is due."""
+    """A callback of each training step, which answers requests and sends views of the model."""
 
     def __init__(self, laboratory: Laboratory, number: int, viewer: Viewer, model: nn.Module):
         self.laboratory, self.number, self.viewer, self.model = laboratory, number, viewer, model
@@ -161,7 +161,7 @@ class _Watch:
         self.due = 0.0
 
     def count_affordable(self, entries: int) -> int:
-        """The number of test sequences of a view with about ``entries`` attention entries; at least 16."""
+        """Return the number of test sequences of a view with about ``entries`` attention entries; at least 16."""
         length = self.viewer.config.test_length
         passes = 1 if encoding_of(self.model).packs else length  # see ``readouts``
         return max(16, entries // (length**2 * passes))

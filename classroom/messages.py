@@ -47,8 +47,11 @@ class Ready(NamedTuple):
 
 
 class Begun(NamedTuple):
-    """A run's training begins. ``seen`` holds the minimal and maximal training targets, on the original scale and in
-    representation space; ``command`` trains and records the same run."""
+    """The start of a run's training.
+
+    ``seen`` has the minimal and maximal training targets, on the original scale and in representation space;
+    ``command`` trains and records the same run.
+    """
 
     number: int
     steps: int
@@ -84,7 +87,7 @@ class Theorized(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """A request was refused, with a line for each reason. ``ended``: the run will not train."""
+    """A refused request, with a line for each reason. If ``ended``, the run will not train."""
 
     number: int
     lines: Sequence[str]

@@ -1,4 +1,4 @@
-"""One window: its controls, and what each of them does."""
+"""One window: its controls, and their handlers."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -51,7 +51,7 @@ class Page:
 
     @guard_handler
     def open(self) -> None:
-        """A browser shows the window: get a process that trains for it."""
+        """Start a process for the window when a browser shows it."""
         self.training.see_to_worker()
 
     def _wire(self) -> None:
@@ -97,7 +97,7 @@ class Page:
 
     @guard_press
     def choose(self, number: str) -> None:
-        """Look at another run."""
+        """Select another run."""
         run = self.runs.get(int(number)) if number.isdigit() else None
         if run is not None and run is not self.inspector.run:
             self.inspector.look_at(run)
@@ -105,7 +105,7 @@ class Page:
 
     @guard_press
     def read(self) -> None:
-        """Show what the selected run answers to the typed sequence."""
+        """Show the selected run's predictions for the typed sequence."""
         try:
             pattern = read_sequence(self.controls.sequence.value_input or "", self.options.sequence)
         except InputError as error:
@@ -116,14 +116,14 @@ class Page:
 
     @guard_press
     def show_theory(self) -> None:
-        """Draw the error that theory gives for the selected run, or remove it."""
+        """Plot the theoretical error of the selected run, or remove it."""
         self.inspector.show_theory()
 
     # --- the process
 
     @guard_handler
     def recover(self) -> None:
-        """Go on after the process has ended."""
+        """Recover after the process has ended."""
         self.training.recover()
 
     @guard_handler
@@ -132,7 +132,7 @@ class Page:
         replies = self.training.replies()
         looks = [reply for reply in replies if isinstance(reply, Progress) and reply.state == "training"]
         if len(looks) == len(replies):
-            for reply in {look.number: look for look in looks}.values():  # only the latest look at a run
+            for reply in {look.number: look for look in looks}.values():  # only the latest view of each run
                 self.training.take(reply)
         else:
             self._hear(replies)

@@ -32,7 +32,7 @@ END = 16  # size of the mark where a curve's training lengths end
 
 @dataclass(eq=False)
 class Run:
-    """A run on the page. ``alive``: its model still exists, so it can be given sequences."""
+    """A run on the page. If ``alive``, its model still exists, so it can predict sequences."""
 
     number: int
     choice: Choice
@@ -43,7 +43,7 @@ class Run:
     alive: bool = False
     begun: Begun | None = None
     view: View | None = None
-    at: int = 0  # steps trained
+    at: int = 0  # number of steps trained
     theory: tuple[Sequence[float], str] | None = None
     theory_asked: bool = False
     error: ColumnDataSource = field(default_factory=lambda: ColumnDataSource(points([], [], "")))
@@ -70,31 +70,31 @@ class Run:
             self.alive = False
 
     def numbers(self) -> str:
-        """The typical error within and beyond the training lengths, on the original scale."""
+        """Return the typical error within and beyond the training lengths, on the original scale."""
         if self.view is None or self.begun is None:
             return ""
         ends = sorted({min(self.begun.train_length, self.begun.test_length), self.begun.test_length})
         return f"off by {' and by '.join(self._off(end) for end in ends)}"
 
     def _off(self, length: int) -> str:
-        assert self.view is not None  # only called for runs that have a view
+        assert self.view is not None  # only called for runs with a view
         return f"{format_value(sqrt(self.view.error[length - 1]))} at length {length}"
 
     def headline(self) -> str:
-        """How far it is, or how far off at the longest test length."""
+        """Return the progress of the run, or its error at the longest test length."""
         if self.view is None or self.begun is None or self.state == "training":
             return self.progress()
         return " · ".join(part for part in (self.progress(), f"off by {self._off(self.begun.test_length)}") if part)
 
     def progress(self) -> str:
-        """The state of the run in a few words."""
+        """Return the state of the run in a few words."""
         if self.state == "training" and self.begun is not None:
             return f"step {self.at} of {self.begun.steps}"
         return WORDS[self.state]
 
 
 class Runs:
-    """All runs on the page, oldest first. A new run takes the first style that no other has."""
+    """All runs on the page, oldest first. A new run gets the first unused style."""
 
     def __init__(self) -> None:
         self._runs: dict[int, Run] = {}
@@ -107,7 +107,7 @@ class Runs:
         return len(self._runs)
 
     def get(self, number: int) -> Run | None:
-        """The run with this number, or None if it was removed."""
+        """Return the run with this number, or None if it was removed."""
         return self._runs.get(number)
 
     def add(self, choice: Choice, name: str, press: int = 0) -> Run:
@@ -123,26 +123,30 @@ class Runs:
         del self._runs[run.number]
 
     def find_finished(self, choice: Choice) -> Run | None:
-        """The finished run of this choice, or None."""
+        """Return the finished run of this choice, or None."""
         return next((run for run in self if run.choice == choice and run.state == "finished"), None)
 
     def list_unfinished(self) -> list[Run]:
-        """Runs that ended early: stopped, diverged or failed."""
+        """Return runs that ended early: stopped, diverged or failed."""
         return [run for run in self if run.state in ("stopped", "diverged", "failed")]
 
     def steps(self) -> int:
-        """The number of steps that the loss chart shows: the most steps trained so far. A run in training counts with
-        all its steps, or with about the room that the chart has, where it has far more."""
+        """Return the number of steps that the loss chart shows: the most steps trained so far.
+
+        A run in training counts with all its steps, or with about the present width of the chart if it has far more.
+        """
         done = max((run.at for run in self), default=0)
         coming = [run.begun.steps for run in self if run.begun is not None and run.state == "training"]
         room = 1000
-        while room < done * 1.05:  # in doublings: the chart's end need not move at each look
+        while room < done * 1.05:  # in doublings, so that the chart's end rarely moves
             room *= 2
         return max([1, done, *(steps if steps <= 2 * room else room for steps in coming)])
 
     def render(self, theory: bool) -> str:
-        """All runs as an HTML list, the newest first: a sample of the line, the name, the state. ``theory`` puts an
-        entry for the theory's curve on top."""
+        """Return all runs as an HTML list, the newest first: a sample of the line, the name, the state.
+
+        ``theory`` adds an entry for the theory's curve at the top.
+        """
         rows = "".join(_row(run.style, run.name, run.headline()) for run in reversed(list(self)))
         if theory:
             rows = _row(THEORY, "theory", "the best that linear attention can do") + rows
@@ -150,7 +154,7 @@ class Runs:
 
 
 def format_value(value: float) -> str:
-    """A number for the class; very small and non-finite ones are described in words."""
+    """Return a number for the class; very small and non-finite ones are described in words."""
     if not isfinite(value):
         return "more than can be said"
     return format_digits(value) if abs(value) >= 0.0001 or value == 0 else "less than 0.0001"
@@ -167,7 +171,7 @@ def _row(style: Line, name: str, note: str) -> str:
 
 
 def _thin(steps: Sequence[int], losses: Sequence[float], most: int = 400) -> tuple[list[int], list[float]]:
-    """At most ``most`` points of a curve, evenly spaced, with the last one."""
+    """Return at most ``most`` points of a curve, evenly spaced, including the last one."""
     every = -(-len(steps) // most) if steps else 1
     chosen = range(len(steps) - 1, -1, -every)[::-1]
     return [steps[i] for i in chosen], [losses[i] for i in chosen]

@@ -1,4 +1,4 @@
-"""The page's server: each window has a page of its own; one process serves all of them and computes nothing."""
+"""The page's server: each window has its own page; one process serves all of them and computes nothing."""
 
 import logging
 import os
@@ -39,7 +39,7 @@ TEMPLATE = Path(__file__).with_name("server.html.j2")
 
 
 class Settings(BaseModel):
-    """What can be set; each key is described in ``conf/classroom.yaml``."""
+    """The settings of the server; ``conf/classroom.yaml`` describes each key."""
 
     model_config = STRICT
     address: Annotated[str, Field(min_length=1)]
@@ -52,7 +52,7 @@ class Settings(BaseModel):
 
 
 class Staff:
-    """The training processes, one for each window. One more is started before the next window needs it."""
+    """The training processes, one for each window, and a spare one for the next window."""
 
     def __init__(self, most: int):
         self.most = most
@@ -60,7 +60,10 @@ class Staff:
         self.hired: list[Worker] = []
 
     def hire(self) -> Worker:
-        """A process for a window: the spare one, if there is one. Raises InputError if there are too many windows."""
+        """Return a process for a window: the spare one, if there is one.
+
+        Raises InputError if there are too many windows.
+        """
         if self._is_full():
             raise InputError(
                 f"Other windows are open, as many as this page takes (windows={self.most}); "
@@ -73,7 +76,7 @@ class Staff:
         return worker
 
     def prepare(self) -> None:
-        """Start the spare process for the next window, unless there is one or no room for one."""
+        """Start the spare process for the next window, unless there is one or the limit is reached."""
         if self.spare is None and not self._is_full():
             self.spare = Worker()
 
@@ -94,7 +97,7 @@ class Classroom:
         self.options, self.lessons = Options(settings.curves, settings.sequence), lessons
         self.chooser = Chooser(lessons, settings.limits)
         self.staff = Staff(settings.windows)
-        # Bokeh's own environment, so that its macros are found.
+        # Bokeh's own environment, which has its macros.
         self.template = get_env().from_string("{% extends base %}\n" + TEMPLATE.read_text(encoding="utf-8"))
 
     def fill(self, document: Document) -> None:
@@ -109,13 +112,13 @@ class Classroom:
             # Not at once: starting a process would delay the first curve.
             IOLoop.current().call_later(5, self.staff.prepare)
 
-        # A process only for a window that a browser shows, not for every request for the page.
+        # A process only for a window that a browser shows, not for every request of the page.
         document.on_event("document_ready", open_page)
         document.on_session_destroyed(lambda context: page.close())
 
 
 def keep_tracebacks() -> None:
-    """Have Bokeh answer a message that it cannot handle in a line, without a traceback of this program."""
+    """Make Bokeh answer a message that it cannot handle in a line, without a traceback of this program."""
     BOKEHS_ERRORS.format_exception = lambda *_: ""
 
 
@@ -152,8 +155,10 @@ def serve(settings: Settings, lessons: Lessons) -> None:
 
 @contextmanager
 def _stop_on_signals(loop: IOLoop) -> Iterator[None]:
-    """Let Ctrl-C and a polite kill stop ``loop`` between two callbacks. KeyboardInterrupt would break into one, and is
-    lost where that is a destructor; Windows has only that."""
+    """Let Ctrl-C and SIGTERM stop ``loop`` between two callbacks.
+
+    KeyboardInterrupt would interrupt one, and is lost if that is a destructor; Windows has only that.
+    """
     asyncio_loop = cast(BaseAsyncIOLoop, loop).asyncio_loop
     signals = () if sys.platform == "win32" else (signal.SIGINT, signal.SIGTERM)
     before = {each: signal.getsignal(each) for each in signals}
@@ -168,22 +173,22 @@ def _stop_on_signals(loop: IOLoop) -> Iterator[None]:
 
 
 def _server(address: str, port: int, classroom: Classroom, local: bool) -> Server:
-    # Only named origins, so that no other site's page reaches this one through the browser. A page for other machines
-    # takes any origin: this machine does not know all its names.
+    # Only named origins, so that another site's page cannot reach this one through the browser. A page for other
+    # machines accepts any origin, since this machine does not know all its names.
     origins = [f"{name}:{port}" for name in {address, "127.0.0.1", "localhost"}] if local else ["*"]
     return Server(
         {"/": Application(FunctionHandler(classroom.fill))},
         address=address,
         port=port,
         allow_websocket_origin=origins,
-        # The session of a closed window ends soon, since its process takes memory.
+        # The session of a closed window ends soon, since its process uses memory.
         unused_session_lifetime_milliseconds=6_000,
         check_unused_sessions_milliseconds=2_000,
     )
 
 
 def _is_local(address: str) -> bool:
-    """Whether this machine alone can reach ``address``."""
+    """Return True if only this machine can reach ``address``."""
     try:
         return address == "localhost" or ip_address(address).is_loopback
     except ValueError:
@@ -191,7 +196,7 @@ def _is_local(address: str) -> bool:
 
 
 def _free_port(settings: Settings) -> int:
-    """The port to serve on. Raises InputError for one that cannot be used."""
+    """Return the port to serve on. Raises InputError for one that cannot be used."""
     try:
         with socket.create_server((settings.address, settings.port)) as probe:
             return probe.getsockname()[1]
@@ -204,14 +209,14 @@ def _free_port(settings: Settings) -> int:
 
 
 def _log_lines() -> None:
-    """Print the errors that libraries log, a line each, Bokeh's among them; it has a handler of its own."""
+    """Print the errors that libraries log, a line each, including Bokeh's, which has its own handler."""
     logging.root.handlers, logging.root.level = [_OneLine()], logging.ERROR
     bokeh = logging.getLogger("bokeh")
     bokeh.handlers, bokeh.propagate = [], True
 
 
 class _OneLine(logging.Handler):
-    """Prints log records without tracebacks."""
+    """A handler that prints log records without tracebacks."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one line."""
@@ -221,12 +226,12 @@ class _OneLine(logging.Handler):
 
 
 def _open(address: str) -> None:
-    """Open the page in a browser, unless only one that runs in the terminal is there."""
+    """Open the page in a browser, unless there is only a text browser."""
     if sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         webbrowser.open(address)
 
 
 def read_config(raw: Mapping[str, Any]) -> tuple[Settings, Lessons]:
-    """The settings and the lessons of a composed config. Raises InputError."""
+    """Return the settings and the lessons of a composed config. Raises InputError."""
     own = {key: value for key, value in raw.items() if key not in Lessons.model_fields}
     return validate(Settings, own, ""), Lessons.from_raw(raw)

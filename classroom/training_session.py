@@ -1,4 +1,4 @@
-"""What a window trains: the run that trains, those that wait, and the process that does it."""
+"""The training of a window: the run that trains, those that wait, and their process."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,8 +15,10 @@ from synthlab.errors import InputError
 
 
 class TrainingSession:
-    """The runs of a window, and the process that trains them, which is there when it is first needed. There is room for
-    ``most`` runs."""
+    """The runs of a window, and the process that trains them, which is started when first needed.
+
+    There can be ``most`` runs.
+    """
 
     def __init__(self, hire: Callable[[], Worker], chooser: Chooser, controls: Controls, board: Board, most: int):
         self.hire, self.chooser, self.controls, self.board, self.most = hire, chooser, controls, board, most
@@ -30,15 +32,17 @@ class TrainingSession:
     # --- what is trained
 
     def begin(self, choices: Sequence[Choice], lesson: Lesson | None) -> None:
-        """Train those of the chosen runs that are not on the page yet; all of them again if all are. Raises InputError
-        where there is no room or no process, and Gone."""
+        """Train those of the chosen runs that are not on the page yet; all of them again if all are.
+
+        Raises InputError if there are too many runs or no process, and Gone.
+        """
         if self._is_training(choices, lesson):
             return  # a second click
         there = [run for run in map(self.runs.find_finished, choices) if run is not None]
         again = len(there) == len(choices)
         # Runs already on the page stay, or are replaced one for one.
         if len(self.runs) + len(choices) - len(there) > self.most:
-            raise InputError(f"There is room for {self.most} curves; press Clear first")
+            raise InputError(f"The page has at most {self.most} curves; press Clear first")
         if self.worker is not None and not self.worker.is_alive:
             self.queue.clear()
             self.recover()  # the next poll would have noticed
@@ -60,7 +64,7 @@ class TrainingSession:
         self._train_next()
 
     def _is_training(self, choices: Sequence[Choice], lesson: Lesson | None) -> bool:
-        """Whether these runs are being trained now."""
+        """Return True if these runs are training now."""
         if self.current is None or self.is_stopping:
             return False
         return lesson is self.lesson if lesson is not None else [self.current.choice, *self.queue] == choices
@@ -71,7 +75,7 @@ class TrainingSession:
         self._ask_to_stop()
 
     def clear(self) -> None:
-        """Remove all runs. Training is to be stopped before. Raises Gone."""
+        """Remove all runs. Training must be stopped before. Raises Gone."""
         for run in list(self.runs):
             self._remove(run)
         self.inspector.look_at(None)
@@ -81,7 +85,7 @@ class TrainingSession:
             self.worker.send(Forget())
 
     def _train_next(self) -> None:
-        """Train the next run of the queue, if none is being trained."""
+        """Train the next run of the queue, if none is training."""
         if self.current is None and self.queue:
             self.see_to_worker()
             choice = self.queue.pop(0)
@@ -112,7 +116,7 @@ class TrainingSession:
     # --- the process
 
     def see_to_worker(self) -> None:
-        """Get a process if there is none. Raises InputError if there is none to be had, and empties the queue then."""
+        """Start a process if there is none. If that fails, empty the queue and raise InputError."""
         if self.worker is None:
             try:
                 self.worker = self.hire()
@@ -132,7 +136,7 @@ class TrainingSession:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether training was asked to stop and has not confirmed it yet."""
+        """True if training was asked to stop and has not confirmed it yet."""
         return self.worker is not None and self.worker.is_stopping
 
     def close(self) -> None:
@@ -142,8 +146,10 @@ class TrainingSession:
             self.worker = None
 
     def recover(self) -> None:
-        """Go on after the process has ended by itself, or was killed because it did not stop in time. Its models are
-        lost with it. Raises InputError if there is no other to be had, and Gone."""
+        """Recover after the process has ended by itself, or was killed because it did not stop in time.
+
+        Its models are lost with it. Raises InputError if no other can be started, and Gone.
+        """
         stopping = self.is_stopping
         self.close()
         for run in self.runs:
@@ -160,11 +166,11 @@ class TrainingSession:
     # --- what it replies
 
     def replies(self) -> list[Reply]:
-        """All replies since the last call. Raises Gone if the process has ended."""
+        """Return all replies since the last call. Raises Gone if the process has ended."""
         return [] if self.worker is None else self.worker.replies()
 
     def take(self, reply: Reply) -> None:
-        """Show what a reply says, and go on with the next run where one is over. Raises InputError and Gone."""
+        """Show a reply, and continue with the next run if one is over. Raises InputError and Gone."""
         if isinstance(reply, Ready):
             return
         if isinstance(reply, Answered | Refused):
@@ -199,7 +205,7 @@ class TrainingSession:
     def _show_refusal(self, run: Run | None, reply: Refused) -> None:
         press = self.current.press if self.current is not None else None
         if reply.ended and self._is_over(reply.number) and press == self.presses:
-            self.queue.clear()  # else a later press has filled it
+            self.queue.clear()  # otherwise a later press has filled it
         if run is not None:
             self.board.complain(reply.lines)
         if reply.ended and run is not None:
@@ -208,7 +214,7 @@ class TrainingSession:
         self._train_next()
 
     def _is_over(self, number: int) -> bool:
-        """Note that a run is over; False if it is another than the one that trains."""
+        """Record that a run is over; return False if it is not the one that trains."""
         if self.current is None or self.current.number != number:
             return False
         assert self.worker is not None  # it trained the run

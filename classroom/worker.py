@@ -1,7 +1,7 @@
-"""The page's end of the process that trains for one window.
+"""The page's end of the connection to the process that trains for one window.
 
-Training has a process of its own. So the page responds while a model trains, windows do not wait for each other, and
-an error in training ends nothing else.
+Training has its own process. So the page responds while a model trains, windows do not wait for each other, and an
+error in training ends nothing else.
 """
 
 import multiprocessing
@@ -27,9 +27,9 @@ class Gone(Exception):
 
 
 class Worker:
-    """Starts a process. It ends with ``close``, or with this process.
+    """A training process. It ends with ``close``, or with this process.
 
-    ``grace`` is the time in seconds that it has to stop by itself; then it is killed.
+    ``grace`` is the time in seconds that it has to stop by itself before it is killed.
     """
 
     def __init__(self, grace: float = GRACE) -> None:
@@ -46,7 +46,7 @@ class Worker:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process runs."""
+        """True if the process runs."""
         return self._process.is_alive()
 
     def send(self, request: Request) -> None:
@@ -60,16 +60,18 @@ class Worker:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether it was asked to stop training and has not confirmed it yet."""
+        """True if it was asked to stop training and has not confirmed it yet."""
         return self._deadline is not None
 
     def note_stopped(self) -> None:
-        """Note that training has stopped."""
+        """Record that training has stopped."""
         self._deadline = None
 
     def replies(self) -> list[Reply]:
-        """All replies since the last call. Raises Gone if the process has ended; one that does not stop in time is
-        killed, and then raises it too."""
+        """Return all replies since the last call. Raises Gone if the process has ended.
+
+        A process that does not stop in time is killed; this then raises Gone too.
+        """
         received: list[Reply] = []
         try:
             while self._connection.poll():
@@ -96,8 +98,10 @@ class Worker:
 
 @contextmanager
 def _ignore_ctrl_c() -> Iterator[None]:
-    """Processes started in this context ignore Ctrl-C, which the terminal sends to them too; they end with the
-    server. Only the main thread can set this; in other threads nothing changes."""
+    """Make processes started in this context ignore Ctrl-C, which the terminal sends to them too.
+
+    They end with the server. Only the main thread can set this; in other threads nothing changes.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -109,7 +113,7 @@ def _ignore_ctrl_c() -> Iterator[None]:
 
 
 def _serve(connection: Connection) -> None:
-    """The main function of the training process."""
+    """Run the main function of the training process."""
     try:
         from synthlab.cli.hydra_app import pause_garbage_collection
 
@@ -117,7 +121,7 @@ def _serve(connection: Connection) -> None:
             from classroom.laboratory import Laboratory
 
         if hasattr(os, "nice"):
-            os.nice(POLITENESS)  # on a single core the page comes first
+            os.nice(POLITENESS)  # on a single core the page has priority
         Laboratory(connection).serve()
     except Exception as error:
         tell(f"error: the process that trains has ended: {format_error(error)}")

@@ -1,1 +1,1 @@
-"""Papers trained again: their claims, their deviations, what is drawn of their runs. ``synthlab study``."""
+"""Reproduced papers: their claims, deviations, plots and tables. ``synthlab study`` runs them."""

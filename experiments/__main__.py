@@ -1,10 +1,11 @@
-"""``synthlab study``: list papers and their studies, or train, draw and judge those of a paper."""
+"""``synthlab study``: list papers and their studies, or train, plot and judge a paper's study."""
 
 from experiments.papers import papers
 from synthlab.cli import studies
 
 
 def main() -> None:
+    """Run ``synthlab study``."""
     studies.main(papers())
 
 

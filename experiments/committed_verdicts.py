@@ -12,25 +12,27 @@ from synthlab.studies.checks import FACTORS, Witnesses
 from synthlab.studies.presentation.report import COLUMNS, describe_check, format_word
 from synthlab.studies.verdicts import counts_in_words
 
-# The files of a paper, and what their first column is called, which tells the tables in one apart.
+# The files of a paper, and the name of their first column, which identifies the tables in one.
 RUNS, TABLES, CLAIMS = "runs.csv.xz", "tables.csv.xz", "claims.csv"
 FIRST_COLUMN = {RUNS: "study", TABLES: "table", CLAIMS: "study"}
 UNJUDGED = ("not judged", "not tested")
 
 
 def read_text(source: Path | StringIO) -> pd.DataFrame:
-    """Read a CSV with all values as they are written, empty where there is none."""
+    """Return a CSV with all values as text, empty for missing ones."""
     return pd.read_csv(source, dtype=str, keep_default_na=False)
 
 
 def read_tables(path: Path) -> dict[str, pd.DataFrame]:
-    """Return the tables in a file of ``write_tables``, by name, as each was before; none where there is no file."""
+    """Return the tables in a file of ``write_tables``, by name, as each was before; none without a file."""
     return {name: pd.read_csv(StringIO(table.to_csv(index=False))) for name, table in _split(path).items()}
 
 
 def write_tables(path: Path, tables: Mapping[str, pd.DataFrame]) -> None:
-    """Write ``tables`` into the file that they share, in place of those of the same name. Columns without any value
-    are left out. The same tables give the same bytes."""
+    """Write ``tables`` into the file that they share, replacing those of the same name.
+
+    Columns without any value are left out. The same tables give the same bytes.
+    """
     texts = {name: read_text(StringIO(table.to_csv(index=False))) for name, table in tables.items()}
     every = dict(sorted((_split(path) | texts).items()))
     if every:
@@ -47,13 +49,15 @@ def _split(path: Path) -> dict[str, pd.DataFrame]:
 
 
 def _with_values(table: pd.DataFrame) -> pd.DataFrame:
-    """The columns of a table of texts that have any."""
+    """Return the non-empty columns of a table of texts."""
     return table.loc[:, (table != "").any()]
 
 
 def verdicts(checks: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return for each claim, in the order of their names, what it ``says``, its ``verdict``, that at ``others`` of its
-    thresholds, how many runs ``fit``, and what the checks that do not hold, or ``rest``, measured.
+    """Return each claim, in the order of their names, with its statement (``says``) and its ``verdict``.
+
+    ``others`` has the verdicts at other thresholds, ``fit`` the number of runs that fit, and ``rest`` the measurements
+    of the checks that do not hold.
 
     Args:
         checks: A row for each check, in the columns of ``report.add_statements``.
@@ -73,12 +77,12 @@ def verdicts(checks: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _split_digits(id: str) -> list[str | int]:
-    """C2 comes before C10."""
+    """Return a sort key of a claim: C2 comes before C10."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", id)]
 
 
 def _describe_verdict(rows: pd.DataFrame) -> str:
-    """The verdict of a claim, and how its checks came out where that is more than the word."""
+    """Return the verdict of a claim, with the counts of its checks if they add information."""
     word = rows["verdict"].iloc[0]
     if word in UNJUDGED:
         return f"{word} ({_why(rows)})"
@@ -90,14 +94,14 @@ def _describe_verdict(rows: pd.DataFrame) -> str:
 
 
 def _why(rows: pd.DataFrame) -> str:
-    """Why a claim is not judged, or not tested."""
+    """Return why a claim is not judged, or not tested."""
     without = rows.loc[~rows["answer"].isin(["holds", "fails", "undecided"]), ["why_untested", "check"]]
     reasons = without.astype(object).bfill(axis="columns").iloc[:, 0]
     return "; ".join(dict.fromkeys(str(reason) for reason in reasons))
 
 
 def _find_other_verdicts(rows: pd.DataFrame) -> dict[str, str]:
-    """The verdict at half and at twice the thresholds; empty where they have no other."""
+    """Return the verdict at half and at twice the thresholds; empty if they cannot be scaled."""
     words = rows[[f"verdict_{name}" for name in FACTORS]].iloc[0]
     if words.isna().any() or rows["verdict"].iloc[0] in UNJUDGED:
         return {}
@@ -105,7 +109,7 @@ def _find_other_verdicts(rows: pd.DataFrame) -> dict[str, str]:
 
 
 def _fit(rows: pd.DataFrame) -> str:
-    """How many of the runs fit, with the verdict over those where it is another; empty where nothing is asked for."""
+    """Return how many of the runs fit, with the verdict over those if it differs; empty without a level."""
     row = rows.iloc[0]
     if pd.isna(row["fit"]):
         return ""
@@ -114,6 +118,6 @@ def _fit(rows: pd.DataFrame) -> str:
 
 
 def _list_unmet(rows: pd.DataFrame) -> list[str]:
-    """Each check that does not hold, and each reason why there is none."""
+    """Return each check that does not hold, and each reason why there is none."""
     records = cast(list[dict[str, Any]], rows.to_dict("records"))
     return [describe_check(row) for row in records if row["answer"] != "holds"]

@@ -54,8 +54,10 @@ def add_legend(figure: Figure, note: str) -> None:
 
 
 def draw_message(paper: Paper, folder: Path) -> bytes | None:
-    """Return a paper's picture as a PNG; None where the ``folder`` lacks its tables. The same tables give the same
-    bytes."""
+    """Return a paper's picture as a PNG; None where the ``folder`` lacks its tables.
+
+    The same tables give the same bytes.
+    """
     with mpl.rc_context(RC):
         figure = paper.message(folder)
         if figure is None:

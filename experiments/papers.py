@@ -10,6 +10,6 @@ if TYPE_CHECKING:
 
 
 def papers() -> dict[str, Callable[[], "Paper"]]:
-    """Return what imports each paper, by name."""
+    """Return functions that import each paper, by name."""
     found = sorted(path.parent.name for path in Path(__file__).parent.glob("*/paper.py"))
     return {name: lambda name=name: import_module(f"experiments.{name}.paper").PAPER for name in found}

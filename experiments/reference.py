@@ -1,5 +1,4 @@
-"""Train the reference run, keep it in ``docs/reference/``, draw each paper's message from it, and put its tables into
-the README and the pages of ``docs/``.
+"""Train the reference run, commit its results, and update its tables in the README and ``docs/``.
 
 ``python -m experiments.reference list RESULTS`` says which runs are missing in a folder, and how long they take;
 ``train RESULTS`` trains them; ``keep RESULTS`` keeps the figures, numbers and verdicts that were drawn there so far,
@@ -35,8 +34,11 @@ WIDTH = 896  # pixels, of a page's column
 
 
 def keep(figures: Path, folder: Path) -> None:
-    """Keep in ``folder`` what a paper's ``figures`` show: tables of runs, verdicts, the tables that do not follow from
-    the runs, and the pictures that a page shows. A table that a page links to is a file of its own."""
+    """Copy the content of a paper's ``figures`` to ``folder``.
+
+    This is tables of runs, verdicts, tables that do not follow from the runs, and pictures that a page shows. A table
+    that a page links to is a file of its own.
+    """
     if not figures.exists():
         return
     linked = "".join(page.read_text() for page in pages())
@@ -67,7 +69,7 @@ def keep_all(results: Path) -> None:
 
 
 def _needs_records(name: str, table: pd.DataFrame) -> bool:
-    """Whether a table is made of more than the runs' table: curves over lengths, and counts of all runs."""
+    """Return True if a table needs more than the runs' table: curves over lengths, and counts of all runs."""
     return name.endswith("_table") or {"length", "median"} <= set(table)
 
 
@@ -77,13 +79,16 @@ def shrink(picture: Path, target: Path) -> None:
         width = min(opened.width, WIDTH)
         size = (width, round(opened.height * width / opened.width))
         small = opened.convert("RGB").resize(size, Image.Resampling.HAMMING)
-    # The default method weighs colours by how often they are, and so gives thin lines the colour of others.
+    # The default method weighs colours by their frequency, and so gives thin lines the colour of others.
     small.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE).save(target, optimize=True)
 
 
 def blocks() -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of each table by the name of its block: those that each paper makes, the verdicts of its studies
-    by the paper's name, its ``findings_PAPER``, ``bench``, and those of ``reference_tables``."""
+    """Return the rows of each table by the name of its block.
+
+    These are the tables that each paper makes, the verdicts of its studies by the paper's name, its ``findings_PAPER``,
+    ``bench``, and those of ``reference_tables``.
+    """
     found: dict[str, list[dict[str, Any]]] = {"bench": json.loads((REFERENCE / "bench.json").read_text())["rows"]}
     for name, load in papers().items():
         folder = REFERENCE / name
@@ -94,9 +99,12 @@ def blocks() -> dict[str, list[dict[str, Any]]]:
 
 
 def find_findings(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
-    """Return, by the name of its block, a row for each claim of a paper: the claim in words (``says``), whether it is
-    the lab's own (``ours``), its ``verdict``, and a link to the section with its table (``evidence``, empty if no page
-    has the table). The lab's own claims that differ by their model or task alone share a row."""
+    """Return, by the name of its block, a row for each claim of a paper.
+
+    A row has the claim in words (``says``), whether it is the lab's own (``ours``), its ``verdict``, and a link to the
+    section with its table (``evidence``, empty if no page has the table). The lab's own claims that differ only by
+    their model or task share a row.
+    """
     sections, found = find_sections(), {}
     for name, load in papers().items():
         claims = {claim.name: claim for claim in load().claims.values()}
@@ -117,8 +125,10 @@ def find_findings(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dic
 
 
 def merge_claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows with those of the lab's own in one that say the same of several models or tasks, which are what
-    stands before the first colon. The verdict is then a line for each."""
+    """Return the rows, with one row for the lab's own claims that say the same of several models or tasks.
+
+    The model or task is the text before the first colon. The verdict of a shared row has a line for each.
+    """
     alike: dict[tuple[str, str], dict[str, str]] = {}
     for row in rows:
         about, colon, claim = row["says"].partition(": ")
@@ -137,7 +147,7 @@ def merge_claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def find_sections() -> dict[str, str]:
-    """Return a link to the section in which each block stands, as a page of ``docs/`` links to it."""
+    """Return a link to the section of each block, as a page of ``docs/`` links to it."""
     found = {}
     for page in sorted((ROOT / "docs").glob("*.md")):
         heading = ""
@@ -151,7 +161,7 @@ def find_sections() -> dict[str, str]:
 
 
 def renew_statements() -> None:
-    """Write each claim as its paper's code now words it into the committed table of claims."""
+    """Write the present wording of each claim in its paper's code into the committed table of claims."""
     for name, load in papers().items():
         path = REFERENCE / name / CLAIMS
         if path.exists():
@@ -175,7 +185,7 @@ def rejudge_all() -> dict[str, dict[str, pd.DataFrame]]:
 
 
 def renew_page(page: str, tables: dict[str, list[dict[str, Any]]]) -> str:
-    """``page`` with the text between ``<!-- BLOCK -->`` and ``<!-- /BLOCK -->`` made anew, for each of ``blocks``."""
+    """Return ``page`` with new text between ``<!-- BLOCK -->`` and ``<!-- /BLOCK -->``, for each of ``blocks``."""
     for block, rows in tables.items():
         text = template("experiments", "readme.md.j2", markup=False).render(block=block, rows=rows)
         pattern = rf"(<!-- {block} -->\n).*?(<!-- /{block} -->)"
@@ -184,11 +194,12 @@ def renew_page(page: str, tables: dict[str, list[dict[str, Any]]]) -> str:
 
 
 def pages() -> list[Path]:
-    """The README and the pages of the site."""
+    """Return the README and the pages of the site."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def main() -> None:
+    """Run the command."""
     readme = ROOT / "README.md"
     if not readme.exists():
         tell(f"error: {readme}: is not there; python -m experiments.reference needs a checkout")

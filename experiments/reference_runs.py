@@ -90,8 +90,13 @@ def group_by_family(runs: Iterable[Config]) -> dict[str, list[Config]]:
 
 
 def train(root: Path) -> int:
-    """Say what is missing below ``root``, and train it, study by study. The same call again goes on where it stopped.
-    Return 0, or the exit status of the first command that failed, which has said why."""
+    """Print what is missing below ``root``, and train it, study by study.
+
+    The same call again continues where it stopped.
+
+    Returns:
+        0, or the exit status of the first command that failed, which has printed the reason.
+    """
     tell(*describe_costs(root))
     for entry in list_entries(root):
         tell(" ".join(["synthlab study", *entry.command]))

@@ -1,4 +1,4 @@
-"""Verdicts from committed tables: judge the studies of a paper anew, without their records and without training."""
+"""Verdicts from committed tables: judge the studies of a paper again, without records and without training."""
 
 from pathlib import Path
 
@@ -13,10 +13,10 @@ from synthlab.studies.verdicts import judge
 
 
 def rejudge(paper: Paper, folder: Path) -> dict[str, pd.DataFrame]:
-    """Return the table of claims of each study of a ``paper`` whose tables lie in ``folder``, by its name.
+    """Return the table of claims of each study of a ``paper`` whose tables are in ``folder``, by its name.
 
-    Left out is a study that keeps no table of what its claims are judged on, and one of which a run diverged, since its
-    tables do not have that run.
+    Studies are left out if they have no table of the data of their claims, or if a run diverged, since their tables
+    lack that run.
     """
     found, claims = {}, read_tables(folder / CLAIMS)
     for name, runs in read_tables(folder / RUNS).items():
@@ -33,5 +33,5 @@ def rejudge(paper: Paper, folder: Path) -> dict[str, pd.DataFrame]:
 
 
 def _run(runs: pd.DataFrame) -> list[str]:
-    """The columns that tell runs apart; a table of scores has no identities."""
+    """Return the columns that identify runs; a table of scores has no identities."""
     return next(([name] for name in ("run", "id") if name in runs), ["task", "seed", "arm"])

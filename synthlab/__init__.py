@@ -1,9 +1,8 @@
 """synthlab: a laboratory for length generalization.
 
-``run`` trains models (or reads what is recorded) and returns ``Records``; ``load_records`` reads all as one table.
-``train`` returns the trained model itself, and ``load_model`` that of a record.
-Classes of one's own subclass ``Encoding``, ``OutRep``, ``LearnedOutRep``, ``Task``, ``InputDistribution`` or
-``Tracker``.
+``run`` trains models (or reads recorded runs) and returns ``Records``; ``load_records`` reads all as one table.
+``train`` returns the trained model itself, and ``load_model`` that of a record. Your own classes subclass ``Encoding``,
+``OutRep``, ``LearnedOutRep``, ``Task``, ``InputDistribution`` or ``Tracker``.
 """
 
 from typing import TYPE_CHECKING, Any

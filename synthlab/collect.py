@@ -15,28 +15,28 @@ from synthlab.errors import InputError, require
 from synthlab.output import say, tell
 
 SUFFIXES = (".parquet", ".csv")
-TOLD = 10  # records left out that are named one by one
+TOLD = 10  # the most omitted records that are named one by one
 
 
 @check_arguments
 def collect(results: str | os.PathLike[str], out: str | os.PathLike[str], where: Any = None) -> Any:
     """Write one table of all runs below a folder of results.
 
-    It is written in parts, so that memory hardly grows with the number of runs, and under another name until it is
-    whole. A CSV says in its last row how many rows it has, in the column ``rows``, which is empty in all others. So a
-    copy that was cut off can be told.
+    It is written in parts, so that memory hardly grows with the number of runs, and under a temporary name until it is
+    complete. The last row of a CSV has the number of rows in the column ``rows``, which is empty in all others, so that
+    a truncated copy can be detected.
 
     Args:
         results: The folder of the records, or the address of an object store.
         out: The file, .parquet or .csv.
-        where: Conditions that must all hold, as ``synthlab.load_records`` takes them.
+        where: Conditions that must all be true, as ``synthlab.load_records`` takes them.
 
     Returns:
-        The collection. Its ``runs`` says how many runs were written. Of the records left out ``damaged`` has a line for
-        each that is damaged, by identity, and ``unknown`` the number of each kind that is not known here.
+        The collection. ``runs`` is the number of runs written. For omitted records, ``damaged`` has a line for each
+        damaged one, by identity, and ``unknown`` the number of each unknown kind.
 
     Raises:
-        InputError: A condition, the folder or the file cannot be.
+        InputError: A condition, the folder or the file is invalid.
 
     Example:
         >>> import pandas as pd
@@ -80,7 +80,7 @@ def collect(results: str | os.PathLike[str], out: str | os.PathLike[str], where:
 
 @contextmanager
 def _writer(path: Path, suffix: str, kinds: dict[str, str]) -> Iterator[Any]:
-    """What appends a part of a table to ``path``; without any part the file holds the columns alone."""
+    """Yield a function that appends a part of a table to ``path``; without parts the file has only the columns."""
     import pandas as pd
 
     empty = pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in kinds.items()})
@@ -107,14 +107,14 @@ def _writer(path: Path, suffix: str, kinds: dict[str, str]) -> Iterator[Any]:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """The command line. Status 0: no record is damaged; 1: some are, all others are in the table; 2: refused."""
+    """Run the command line. Status 0: no record is damaged; 1: some are, all others are in the table; 2: bad input."""
     parser = Parser(prog="synthlab collect", description=(__doc__ or "").partition(": ")[2])
     parser.add_argument("results", nargs="?", default="results", help="results folder or address (default: results)")
     parser.add_argument(
         "--where",
         action="append",
         metavar="CONDITIONS",
-        help="such as 'task=length,sum train_length>=20 status=finished'; all must hold",
+        help="such as 'task=length,sum train_length>=20 status=finished'; all must be true",
     )
     parser.add_argument(
         "--out", default="runs.parquet", type=Path, help="a .parquet or .csv file (default: %(default)s)"

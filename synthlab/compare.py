@@ -1,4 +1,4 @@
-"""``synthlab compare``: draw any metric against any setting, grouped and faceted by others, over all runs."""
+"""``synthlab compare``: plot any metric against any setting, grouped and faceted by others, over all runs."""
 
 import argparse
 import os
@@ -24,7 +24,8 @@ from synthlab.output import say, tell
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-METADATA = {".png": {"Software": None}, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}  # the same bytes always
+# Makes files identical in every call.
+METADATA = {".png": {"Software": None}, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
 
 
 @check_arguments
@@ -37,27 +38,27 @@ def compare(
     length: Lengths = None,
     path: str | os.PathLike[str] | None = None,
 ) -> "Figure":
-    """Draw any metric against any setting: medians over all runs behind a point, band (or bar) from min to max.
+    """Plot any metric against any setting: medians over all runs of a point, band (or bar) from min to max.
 
-    A line below the picture says over how many runs and which settings points are pooled, and what was left out.
+    A line below the plot tells over how many runs and which settings points are pooled, and what was left out.
 
     Args:
-        table: What ``Records.table`` and ``load_records`` return; for training curves, ``Records.curves``.
+        table: A table of ``Records.table`` or ``load_records``; for training curves, ``Records.curves``.
         metric: A metric of the runs (such as ``mse``, ``exact``, ``loss``), ``horizon``, or any other column of numbers
-            that is no setting. None for the primary metric, which all of the runs must share.
-        x: What it is drawn against: ``length``, a setting such as ``train_length``, or for training curves ``step``.
-        by: The settings that make the series, in a list or with commas, empty for none; None for those that differ.
-        facet: One or two settings that make the panels.
-        length: Where ``x`` is not ``length``, the test lengths to look at; several make a series each. None for the
-            longest that each run was tested to.
+            that is no setting. None for the primary metric, which all runs must share.
+        x: The variable of the x-axis: ``length``, a setting such as ``train_length``, or for training curves ``step``.
+        by: The settings that define the series, in a list or with commas, empty for none; None for those that differ.
+        facet: One or two settings that define the panels.
+        length: If ``x`` is not ``length``, the test lengths to plot; each is a series. None for the longest length that
+            each run was tested on.
         path: Where to save the picture (.png, .pdf, .svg); None saves none.
 
     Returns:
         The figure.
 
     Raises:
-        InputError: The table does not have the columns or lengths, they do not go together, the runs are of families
-            that do not share the metric, or the path cannot be written.
+        InputError: The table lacks the columns or lengths, they do not fit together, the runs belong to families that
+            do not share the metric, or the path cannot be written.
 
     Example:
         >>> import synthlab
@@ -83,14 +84,14 @@ def _save(figure: "Figure", field: str, path: Path) -> None:
 
 
 def _read(source: str, where: list[str] | None) -> pd.DataFrame:
-    """The table of the runs below the folder, or in the file, ``source``; raises InputError where there are none."""
+    """Return the table of the runs in the folder or file ``source``. Raises InputError if there are none."""
     if Path(source).suffix not in (".csv", ".parquet"):
         from synthlab.analysis.record_list import load_records
 
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             table = load_records(source, where=where)
-        for warning in told:  # of damaged records
+        for warning in told:  # on damaged records
             tell(f"warning: {warning.message}")
     else:
         from synthlab.analysis.conditions import select_rows
@@ -114,7 +115,7 @@ def _read(source: str, where: list[str] | None) -> pd.DataFrame:
 
 
 def _read_curves(source: str, table: pd.DataFrame) -> pd.DataFrame:
-    """The training curves of the finished runs in ``table``, of the folder ``source``."""
+    """Return the training curves of the finished runs in ``table``, from the folder ``source``."""
     from synthlab.analysis.tables import make_curve_table
     from synthlab.storage.store import Store
 
@@ -125,7 +126,7 @@ def _read_curves(source: str, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _check_last_line(source: str) -> None:
-    """Raise ValueError for a file that ends within a line, as one does whose copying or writing was cut off."""
+    """Raise ValueError for a file that ends within a line, which was truncated."""
     with open(source, "rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
         if file.read() not in (b"", b"\n"):
@@ -133,8 +134,10 @@ def _check_last_line(source: str) -> None:
 
 
 def _drop_count(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table of ``collect`` without the column that says how many rows it has, if there is one. Raises
-    ValueError where that is another number, or missing in the last row."""
+    """Return a table of ``collect`` without the column with its number of rows, if it has one.
+
+    Raises ValueError if that number is wrong, or missing in the last row.
+    """
     if ROWS not in table or table.empty:
         return table.drop(columns=ROWS, errors="ignore")
     written = pd.to_numeric(table[ROWS], errors="coerce").iloc[-1]
@@ -150,25 +153,27 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     option = parser.add_argument
     option("source", nargs="?", default="results", help="folder of results, or a .csv or .parquet that collect wrote")
     option("--metric", help="a metric of the runs, horizon, or another column of numbers (default: the primary metric)")
-    option("--x", default="length", metavar="SETTING", help="drawn against: length (default), a setting, or step")
-    option("--by", metavar="SETTINGS", help="what makes the series, with commas (default: the settings that differ)")
-    option("--facet", metavar="SETTINGS", help="one or two settings that make the panels")
-    option("--length", metavar="LENGTHS", help="test lengths to look at, with commas (default: each run's longest)")
-    option("--where", action="append", metavar="CONDITIONS", help="runs to look at: 'task=length,sum train_length>=20'")
-    option("--out", default="compare.png", help="picture: .png, .pdf or .svg; its points go beside it, as .points.csv")
+    option(
+        "--x", default="length", metavar="SETTING", help="variable of the x-axis: length (default), a setting, or step"
+    )
+    option("--by", metavar="SETTINGS", help="settings that define the series, with commas (default: those that differ)")
+    option("--facet", metavar="SETTINGS", help="one or two settings that define the panels")
+    option("--length", metavar="LENGTHS", help="test lengths to plot, with commas (default: each run's longest)")
+    option("--where", action="append", metavar="CONDITIONS", help="runs to plot: 'task=length,sum train_length>=20'")
+    option("--out", default="compare.png", help="picture: .png, .pdf or .svg; its points are written to .points.csv")
     return parser.parse_intermixed_args(argv)
 
 
 def _compare(argv: Sequence[str] | None) -> list[Path]:
-    """What the command line asks for, drawn and written; the files."""
+    """Plot what the command line asks for; return the files."""
     import matplotlib.pyplot as plt
 
     args = _arguments(argv)
     picture = Path(args.out)
     check_picture("out", picture, METADATA)
     data = picture.with_suffix(".points.csv")
-    if os.path.realpath(data) == os.path.realpath(args.source):  # takes links in a loop as they are
-        raise InputError(f"out={picture}: its points would replace {data}, which they are drawn from; name another")
+    if os.path.realpath(data) == os.path.realpath(args.source):  # accepts links in a loop
+        raise InputError(f"out={picture}: its points would overwrite the source {data}; choose another name")
     table = _read(args.source, args.where)
     if args.x == STEP and STEP not in table:
         table = _read_curves(args.source, table)
@@ -185,7 +190,7 @@ def _compare(argv: Sequence[str] | None) -> list[Path]:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Draw, and name the files; status 2, with one line for each problem, where the input is refused."""
+    """Run the command line: plot, and name the files; status 2, with one line for each problem, for bad input."""
     with exit_on_input_error():
         files = _compare(argv)
     say("written:", *(f"  {file}" for file in files))

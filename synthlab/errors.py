@@ -3,11 +3,11 @@
 import re
 from importlib.util import find_spec
 
-LONGEST, KEPT = 2_000, 180  # letters of a line; of a longer one's beginning and end
+LONGEST, KEPT = 2_000, 180  # the most characters of a line; those at each end that a longer one keeps
 
 
 class InputError(ValueError):
-    """Invalid input, refused before anything runs.
+    r"""Invalid input, refused before anything runs.
 
     The command line prints the lines and exits with status 2; in Python the message is the same.
 
@@ -19,7 +19,7 @@ class InputError(ValueError):
         >>> try:
         ...     synthlab.run(task="mean", train_length=0, seed=-1)
         ... except synthlab.InputError as error:
-        ...     print(*error.lines, sep="\\n")
+        ...     print(*error.lines, sep="\n")
         train_length=0: must be greater than 0
         seed=-1: must be greater than or equal to 0
     """
@@ -38,11 +38,11 @@ class DamagedRecord(InputError):
 
 
 class OlderRecord(InputError):
-    """A sound record of an earlier results version."""
+    """An undamaged record of an earlier results version."""
 
 
 class UnknownKind(InputError):
-    """A config, or a sound record, of a kind of runs that is not known here."""
+    """A config, or an undamaged record, of an unknown kind of runs."""
 
 
 class StoreError(InputError):
@@ -75,12 +75,12 @@ class RunsFailed(RuntimeError):
 
 
 def require(extra: str, *packages: str, what: str) -> None:
-    """Raises InputError, with a line for each, unless all ``packages`` that ``what`` needs are installed.
+    """Raise InputError, with a line for each missing package, unless all ``packages`` are installed.
 
     Args:
         extra: The extra of synthlab that adds them.
         packages: Their import names.
-        what: What needs them, as a user calls it.
+        what: The command or setting that needs them, as a user knows it.
     """
     missing = [package for package in packages if not _is_installed(package)]
     if missing:
@@ -88,12 +88,12 @@ def require(extra: str, *packages: str, what: str) -> None:
 
 
 def describe_missing(what: str, package: str, extra: str) -> str:
-    """The line that refuses ``what``, for which ``package`` of an ``extra`` is not installed."""
+    """Return the error line for ``what``, for which ``package`` of an ``extra`` is not installed."""
     return f"{what}: needs {package}; pip install -e '.[{extra}]'"
 
 
 def _to_one_line(text: str) -> str:
-    """A problem in one line of bounded length, whatever value it repeats: its beginning and its end."""
+    """Return a problem in one line of bounded length: its beginning and its end."""
     text = text.replace("\r", "\\r").replace("\n", "\\n").replace("\0", "\\0")
     return text if len(text) <= LONGEST else f"{text[:KEPT]} ... {text[-KEPT:]}"
 
@@ -101,24 +101,25 @@ def _to_one_line(text: str) -> str:
 def _is_installed(package: str) -> bool:
     try:
         spec = find_spec(package)
-    except ModuleNotFoundError:  # the package around it
+    except ModuleNotFoundError:  # the parent package is missing
         return False
-    return spec is not None and spec.origin is not None  # without origin: a folder of that name, as wandb leaves behind
+    # Without origin it is a folder of that name, as wandb leaves behind.
+    return spec is not None and spec.origin is not None
 
 
 def is_of_memory(error: BaseException) -> bool:
-    """Whether an allocation failed: Python's MemoryError, or one of PyTorch's errors."""
+    """Return True if an allocation failed: Python's MemoryError, or one of PyTorch's errors."""
     is_torch = type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error)
     return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and is_torch)
 
 
 def to_gib(number: float | int) -> str:
-    """A number of bytes as text: ``74.5 GiB``."""
+    """Return a number of bytes as text: ``74.5 GiB``."""
     return f"{number / 2**30:,.1f} GiB"
 
 
 def format_error(error: BaseException) -> str:
-    """The error's type and message in one line: ``KeyError: 'name'``."""
+    """Return the error's type and message in one line: ``KeyError: 'name'``."""
     if is_of_memory(error):
         size = re.search(r"tried to allocate (\d+) bytes", str(error))
         more = f" ({to_gib(int(size[1]))} were asked for at once)" if size else ""

@@ -1,7 +1,7 @@
-"""What is measured of a run: the meaning of each metric, its direction and scale, chance and the horizon.
+"""The measures of a family of runs: the meaning of each metric, its direction and scale, chance and the horizon.
 
-Every kind of runs has one ``Measures`` (``Config.measures``). It is all that tables, pictures, rankings and ``compare``
-know of a family. Making one loads no torch, so that ``collect`` and ``compare`` start quickly.
+Every kind of runs has one ``Measures`` (``Config.measures``). Tables, plots, rankings and ``compare`` need nothing else
+of a family. Constructing one loads no torch, so that ``collect`` and ``compare`` start quickly.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ class Metric(NamedTuple):
 
     Attributes:
         meaning: What it is, in one line, with its unit. It labels axes.
-        better: Whether ``lower`` or ``higher`` values are better; None if neither is.
+        better: ``lower`` or ``higher``, the direction of better values; None for neither.
         scale: The scale of its axis. On a ``linear`` one, 0 is a value like any other.
         format: How a record prints it, as in a format string; None if a record does not print it.
     """
@@ -55,19 +55,19 @@ def reach(lengths: Iterable[int], fits: Iterable[bool]) -> int:
 
 @dataclass(frozen=True)
 class Measures:
-    """What is measured of the runs of a family.
+    """The measures of the runs of a family.
 
     Attributes:
         metrics: The metrics by name, as columns of ``Record.metrics``; some may be missing there.
         primary: The metric that summaries and pictures show unless another is named.
         ranking: The metrics by which sweeps rank runs at their longest test length. Later ones break ties.
-        criterion: What holds up to a run's horizon: "relative error stays under 5 %". Settings are named by their keys.
-            None for runs that have no horizon.
+        criterion: The condition that is true up to a run's horizon: "relative error stays under 5 %". Settings are
+            named by their keys. None for runs without a horizon.
         horizon: Returns the horizon of a finished run, from its config and its metrics: the greatest test length up to
             which the criterion holds, 0 if it never does.
         chance: Returns the primary metric of a model that ignores its input, for each row of the metrics; None if it is
-            not known.
-        remark: Returns what a printed record adds to its metrics, in one line, or None; of a finished record.
+            unknown.
+        remark: Returns an additional line, or None, for the printed metrics of a finished record.
     """
 
     metrics: Mapping[str, Metric]

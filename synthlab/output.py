@@ -12,15 +12,17 @@ def say(*lines: Any) -> None:
 
 
 def tell(*lines: Any) -> None:
-    """Print lines to standard error, likewise."""
+    """Print lines to standard error. A closed pipe or a full disk is ignored."""
     _print(lines, sys.stderr)
 
 
 def open_streams() -> None:
-    """Open the null device in place of closed standard streams. Otherwise the next opened file would get the descriptor
-    of one, and libraries that flush a stream would fail."""
+    """Open the null device in place of closed standard streams.
+
+    Otherwise the next opened file would get the descriptor of one, and libraries that flush a stream would fail.
+    """
     while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
-        os.set_inheritable(opened, True)  # workers' too
+        os.set_inheritable(opened, True)  # for workers too
     os.close(opened)
     for name, number in (("stdout", 1), ("stderr", 2)):
         if getattr(sys, name) is None:

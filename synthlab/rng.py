@@ -17,17 +17,17 @@ STREAMS = (
     "questions",
     "calibration",  # texts on which a temperature is fitted
     "extension",  # initial weights of an extension
-    "adapters",  # initial weights of adapters of low rank
+    "adapters",  # initial weights of low-rank adapters
     "outrep",  # initial parameters of a map of the target
 )
 
 
 def stream(seed: int, name: str) -> torch.Generator:
-    """A new generator for the RNG stream ``name`` of ``seed``. Streams of one seed are statistically independent."""
+    """Return a new generator for the RNG stream ``name`` of ``seed``. Streams of one seed are independent."""
     return seed_generator(np.random.SeedSequence(entropy=seed, spawn_key=(STREAMS.index(name),)))
 
 
 def seed_generator(sequence: np.random.SeedSequence) -> torch.Generator:
-    """A new generator, seeded by ``sequence``."""
+    """Return a new generator, seeded by ``sequence``."""
     state = int(sequence.generate_state(1, dtype=np.uint64)[0] >> 1)  # torch takes signed 64-bit seeds
     return torch.Generator().manual_seed(state)

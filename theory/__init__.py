@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from theory.closed_forms.optima import optimum as optimum
     from theory.closed_forms.optima import paper_optimum as paper_optimum
 
-# Imported on first use: tab completion and --help then do without sympy and torch, which take seconds to import.
+# Imported on first use: tab completion and --help then need neither sympy nor torch, which take seconds to import.
 _HOMES = {
     "Optimum": "optima",
     "expected_error": "linear_attention",

@@ -15,7 +15,7 @@ HeadDim = Annotated[int, Field(gt=0, le=1024)]
 
 
 class TrainedSettings(BaseModel):
-    """Settings of the runs of either model: of its protocol, its model and its evaluation."""
+    """Settings of the runs of one model: of its protocol, its model and its evaluation."""
 
     model_config = STRICT
     linear: dict[str, Any]
@@ -23,7 +23,7 @@ class TrainedSettings(BaseModel):
 
 
 class Settings(BaseModel):
-    """What can be set; each key is described in ``conf/theory.yaml``."""
+    """The settings of the command; ``conf/theory.yaml`` describes each key."""
 
     model_config = STRICT
     train_length: Annotated[int, Field(gt=1, le=100)]
@@ -37,8 +37,10 @@ class Settings(BaseModel):
 
 
 def task(raw: dict[str, Any], command: str) -> bool:
-    """Check the statements, train missing runs, compare them with the theory, and write tables, figures and pages.
-    ``command`` is the command line. Returns False if a run diverged."""
+    """Check the statements, train missing runs, compare them with the theory, and write the results.
+
+    These are tables, figures and pages. ``command`` is the command line. Returns False if a run diverged.
+    """
     require("theory", "sympy", "mpmath", "latex2mathml", what="synthlab theory")
     from synthlab.output import say
     from synthlab.storage.store import Store
@@ -87,6 +89,7 @@ def task(raw: dict[str, Any], command: str) -> bool:
 
 
 def main() -> None:
+    """Run ``synthlab theory``."""
     command = shlex.join(["synthlab", "theory", *sys.argv[1:]])
     cli.main(partial(task, command=command), "theory", "the theory is not swept; give one value for each key")
 

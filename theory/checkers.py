@@ -14,12 +14,14 @@ from theory.closed_forms.linear_attention import TARGETS, mixture, readout, trai
 from theory.closed_forms.optima import Optimum, optimum
 from theory.ledger import Checker, Finding, ForHeads, Status, dims, write_plain
 
-LENGTHS = range(1, 13)  # searched for a formula's smallest counterexample
+LENGTHS = range(1, 13)  # lengths that are searched for a formula's smallest counterexample
 
 
 def equals(truth: Expr, symbol: Expr = L) -> Checker:
-    """A formula holds if it equals ``truth`` for every value of its symbols. Otherwise the counterexample is the
-    smallest ``symbol`` at which they differ."""
+    """Return a checker that a formula equals ``truth`` for every value of its symbols.
+
+    The counterexample is the smallest ``symbol`` at which they differ.
+    """
 
     def check(claim: Expr) -> Finding:
         if is_zero(truth - claim):
@@ -35,8 +37,10 @@ def equals(truth: Expr, symbol: Expr = L) -> Checker:
 
 
 def only_zero_of_error(task: str) -> Checker:
-    """The statement is that M(l) is the only M whose error at length l is 0. It must solve the equations output =
-    target, one for each outcome, and they must determine all four entries."""
+    """Return a checker that M(l) is the only M whose error at length l is 0.
+
+    M(l) must solve the equations output = target, one for each outcome, and they must determine all four entries.
+    """
     entries = sympy.symbols("m00 m01 m10 m11")
     unknown = Matrix(2, 2, entries)
 
@@ -64,8 +68,10 @@ def only_zero_of_error(task: str) -> Checker:
 
 
 def least_loss(task: str, longest: int = 8) -> Checker:
-    """For each head dimension an M(l_train) is said to have the least training loss: it is compared with the exact
-    optimum up to l_train = ``longest``."""
+    """Return a checker that, for each head dimension, an M(l_train) has the least training loss.
+
+    It is compared with the exact optimum up to l_train = ``longest``.
+    """
 
     def check(said: ForHeads) -> Finding:
         claim = said.formulas
@@ -85,8 +91,10 @@ def least_loss(task: str, longest: int = 8) -> Checker:
 
 
 def error_of_least_loss(task: str, longest: int = 5) -> Checker:
-    """For each head dimension an error(l_train, l) is said to be the optimum's, up to l_train = ``longest``. Where the
-    optimum is not unique there is no such error."""
+    """Return a checker that, for each head dimension, an error(l_train, l) is that of the optimum.
+
+    It is compared up to l_train = ``longest``. If the optimum is not unique, there is no such error.
+    """
 
     def check(said: ForHeads) -> Finding:
         claim = said.formulas
@@ -115,7 +123,10 @@ def error_of_least_loss(task: str, longest: int = 5) -> Checker:
 
 
 def by_head_dim(head_dims: Iterable[int], problem: Callable[[int], str], scope: str) -> Finding:
-    """Holds, fails, or holds for some head dimensions, by what ``problem`` says of each; ``scope`` is what it tried."""
+    """Return whether a statement holds, fails, or holds for some head dimensions.
+
+    ``problem`` returns the problem for a head dimension, or ""; ``scope`` is the range that it tried.
+    """
     found = {head_dim: problem(head_dim) for head_dim in head_dims}
     names = {head_dim: f"head dimension {dims(head_dim)}" for head_dim in found}
     failing = "; ".join(f"{names[head_dim]}, {text}" for head_dim, text in found.items() if text)
@@ -126,8 +137,10 @@ def by_head_dim(head_dims: Iterable[int], problem: Callable[[int], str], scope: 
 
 
 def _stationary(best: Optimum, outputs: Matrix) -> bool:
-    """Whether the loss has no slope at ``outputs``, along all M or, for a head of dimension 1, along those of rank
-    one."""
+    """Return True if the loss is stationary at ``outputs``, along all M or along those of rank one.
+
+    The latter is for a head of dimension 1.
+    """
     rows = mixture(TARGETS[best.task], best.train_length)
     slope = Matrix.vstack(*((2 * (row.gram * outputs.row(k).T - row.cross)).T for k, row in enumerate(rows)))
     if best.head_dim > 1:
@@ -137,7 +150,7 @@ def _stationary(best: Optimum, outputs: Matrix) -> bool:
 
 
 def grows_as(error: Expr) -> Checker:
-    """The error is said to be O(l^power): its ratio to that must have a finite limit as l grows, for every M."""
+    """Return a checker that the error is O(l^power): its ratio to that has a finite limit as l grows, for every M."""
 
     def check(power: int) -> Finding:
         limit = sympy.limit(error / L**power, L, sympy.oo)

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from synthlab.analysis.looks import BLACK, BLUE, DASHES, DOTS, GREEN, ORANGE, PURPLE, RED, STYLES, Style
 from synthlab.studies.presentation.drawing import Drawing
 
-# Exact errors are drawn as lines, errors of trained models as marks.
+# Exact errors are plotted as lines, errors of trained models as markers.
 PAPER = Style("paper's optimum", BLACK, DASHES, "")
 HEADS = {1: Style("1", BLUE, "-", "s"), 2: Style("2", ORANGE, "-", "o"), 8: Style("8", RED, "-", "x")}
 OTHER_HEAD = Style("another", PURPLE, "-", "D")
@@ -40,8 +40,7 @@ class Optima(Drawing):
 
 
 class OverPaper(Drawing):
-    """The errors of linear attention divided by those of the paper's optimum: small ratios, which a logarithmic scale
-    hides."""
+    """The errors of linear attention divided by those of the paper's optimum: ratios that a log scale would hide."""
 
     def paint(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style]) -> None:
         _shade(axes, drawn)
@@ -58,7 +57,7 @@ class OverPaper(Drawing):
 
 
 class Maps(Drawing):
-    """Error against length on the length task under maps: exact lines, trained marks."""
+    """Error against length on the length task under maps: exact lines, trained markers."""
 
     def paint(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style]) -> None:
         _shade(axes, drawn)
@@ -125,8 +124,10 @@ class Ratio(Drawing):
 
 
 def _draw_heads(axes: Axes, linear: pd.DataFrame, step: int) -> None:
-    """The trained models of each head dimension as marks, at every ``step``-th length, and the two optima, for head
-    dimension 1 and for 2 or more, as lines."""
+    """Plot the trained models of each head dimension as markers, at every ``step``-th length, and the optima as lines.
+
+    The two optima are those of head dimension 1, and of 2 or more.
+    """
     first_of_more = min((dim for dim in linear["head_dim"].unique() if dim > 1), default=1)
     for group, rows in linear.groupby("head_dim"):
         head_dim = int(cast(int, group))

@@ -31,7 +31,7 @@ from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training, train_ensemble
 from synthlab.training.trained import Prediction, TrainedModel
 
-ENTRIES = 10**8  # entries of one-hot tokens in memory at once
+ENTRIES = 10**8  # the most entries of one-hot tokens in memory at once
 # The columns of a run's record, for each test length.
 MEASURES = Measures(
     {
@@ -52,7 +52,7 @@ MEASURES = Measures(
 
 
 class LanguageSettings(BaseModel):
-    """The language, and how its model is trained and tested; each field is described in ``conf/theory.yaml``."""
+    """The language, and how its model is trained and tested; ``conf/theory.yaml`` describes each field."""
 
     model_config = STRICT
     vocabulary: Annotated[int, Field(gt=1, le=1000)]
@@ -66,7 +66,7 @@ class LanguageSettings(BaseModel):
 
     @classmethod
     def from_raw(cls, raw: Any) -> "LanguageSettings":
-        """The language that ``raw`` describes; raises InputError."""
+        """Return the language that ``raw`` describes. Raises InputError."""
         language = validate(cls, raw, "language")
         for length in language.test_lengths:
             if length <= language.train_length:
@@ -83,7 +83,7 @@ class LanguageSettings(BaseModel):
         return language
 
     def draw(self, batch: int, length: int, generator: torch.Generator) -> Int[Tensor, "B L"]:
-        """``batch`` texts of ``length`` tokens."""
+        """Draw ``batch`` texts of ``length`` tokens."""
         chain = HiddenMarkov(states=self.topics, vocabulary=self.vocabulary, stay=self.stay, falloff=0.5)
         return chain.draw(batch, length, generator)
 
@@ -101,20 +101,24 @@ class LinearAttention25(nn.Module):
         self.out = weights(width, vocabulary)
 
     def forward(self, x: Int[Tensor, "B L"]) -> Float[Tensor, "B L V"]:
-        """The output for every prefix."""
+        """Return the output for every prefix."""
         vocabulary = len(self.queries)
         seen = nn.functional.one_hot(x, vocabulary).to(self.queries.dtype).cumsum(1)
         return self.respond(x, seen / torch.arange(1, x.shape[1] + 1)[:, None])
 
     def respond(self, last: Int[Tensor, "*B"], frequencies: Float[Tensor, "*B V"]) -> Float[Tensor, "*B V"]:
-        """The output for windows with the last token ``last`` and these relative frequencies of tokens, on which alone
-        (25) depends."""
+        """Return the output for windows with the last token ``last`` and the relative ``frequencies`` of tokens.
+
+        Equation 25 depends on nothing else.
+        """
         scores = self.queries @ self.keys.mT  # V V
         return (scores[last] * frequencies) @ (self.values @ self.out)
 
     def norms(self) -> tuple[float, float]:
-        """C0 as printed, the squared operator norm of W^Q W^K' W^V W; and corrected, the product of the squared norms
-        of W^Q W^K' and W^V W."""
+        """Return C0 as printed, the squared operator norm of W^Q W^K' W^V W; and corrected.
+
+        The corrected C0 is the product of the squared norms of W^Q W^K' and W^V W.
+        """
         scores, values = self.queries @ self.keys.mT, self.values @ self.out
         printed, first, second = (
             torch.linalg.matrix_norm(matrix, ord=2).square().item() for matrix in (scores @ values, scores, values)
@@ -140,7 +144,7 @@ class BoundConfig(Config):
 
     @classmethod
     def from_language(cls, language: LanguageSettings, seed: int) -> "BoundConfig":
-        """The run of ``language`` under ``seed``."""
+        """Return the run of ``language`` under ``seed``."""
         lengths = {"train_length": language.train_length, "test_length": max(language.test_lengths)}
         named = {"model": {"name": "equation25"}, "encoding": {"name": "nope"}}
         shared = {"language": language.model_dump(), "protocol": language.protocol.model_dump()}
@@ -148,7 +152,7 @@ class BoundConfig(Config):
 
     @property
     def shape(self) -> str:
-        return json.dumps(self.model_dump(), sort_keys=True)  # of this run alone: its model is no ensemble
+        return json.dumps(self.model_dump(), sort_keys=True)  # unique to this run, since its model is no ensemble
 
 
 class Terms(NamedTuple):
@@ -163,7 +167,7 @@ class Terms(NamedTuple):
     c0_corrected: float
 
     def row(self) -> dict[str, float]:
-        """The terms and the bounds: as printed, corrected, and without misalignment."""
+        """Return the terms and the bounds: as printed, corrected, and without misalignment."""
         square = self.rho**2
         printed = square * self.misalign + (square + 1) * self.train + (1 + self.c0_printed) * square
         corrected = 3 * (square * self.misalign + (square + 1) * self.train + (1 + self.c0_corrected) * square)
@@ -178,8 +182,10 @@ class Terms(NamedTuple):
 
 @torch.no_grad()
 def measure_lengths(language: LanguageSettings, model: LinearAttention25, seed: int = 0) -> pd.DataFrame:
-    """A row for each test length: error, misalignment and training loss over all windows from ``train_length``/2 on
-    (equations 27 and 29), and the bounds."""
+    """Return a row for each test length: the terms over all windows from ``train_length``/2 on, and the bounds.
+
+    The terms are error, misalignment and training loss (equations 27 and 29).
+    """
     longest = max(language.test_lengths)
     x = language.draw(language.sequences, longest + 1, stream(seed, "evaluation"))
     last = x[:, -2]
@@ -211,13 +217,16 @@ def measure_lengths(language: LanguageSettings, model: LinearAttention25, seed: 
 
 
 def build_models(configs: Sequence[BoundConfig]) -> LinearAttention25:
-    """The initialized model of one run."""
+    """Return the initialized model of one run."""
     (config,) = configs
     return LinearAttention25(config.language.vocabulary, config.language.width, stream(config.seed, "initial"))
 
 
 def make_objective(model: nn.Module, configs: Sequence[BoundConfig], device: str = "cpu") -> Callable[[], Tensor]:
-    """The squared distance to the next token's one-hot vector, over all prefixes of new windows in each step."""
+    """Return the objective: the squared distance to the next token's one-hot vector, over all prefixes.
+
+    Each step draws new windows.
+    """
     (config,) = configs
     language, generator = config.language, stream(config.seed, "training")
 
@@ -239,12 +248,12 @@ def train_models(
 
 
 def evaluate_model(model: nn.Module, index: int, config: BoundConfig) -> tuple[pd.DataFrame, None]:
-    """The terms of theorem 1 and the bounds at each test length, in double precision."""
+    """Return the terms of theorem 1 and the bounds at each test length, in double precision."""
     return measure_lengths(config.language, cast(LinearAttention25, copy.deepcopy(model).double())), None
 
 
 class TrainedAttention(TrainedModel):
-    """A trained model of equation 25, whose answer is what it puts out for the next token's one-hot vector."""
+    """A trained model of equation 25, whose prediction is its output for the next token's one-hot vector."""
 
     def limits(self):
         return cast(BoundConfig, self.record.config).language.vocabulary, math.inf
@@ -258,12 +267,12 @@ class TrainedAttention(TrainedModel):
 
 
 def open_model(record: Record, step: int | None = None) -> TrainedAttention:
-    """The trained model of a run for theorem 1, or what it was after ``step``."""
+    """Return the trained model of a run for theorem 1, or the model as it was after ``step``."""
     return TrainedAttention(record, step)
 
 
 def bounds(records: Sequence[Record]) -> pd.DataFrame:
-    """The bounds of all runs, one below the other. Raises InputError for a run that diverged."""
+    """Return the bounds of all runs in one table. Raises InputError for a run that diverged."""
     tables = []
     for record in records:
         config = cast(BoundConfig, record.config)

@@ -59,7 +59,7 @@ class ForHeads(NamedTuple):
 
     @classmethod
     def all(cls, formula: Any) -> "ForHeads":
-        """The same formula for every head dimension, as in the paper."""
+        """Return the same formula for every head dimension, as in the paper."""
         return cls(dict.fromkeys((1, 2), formula))
 
 
@@ -68,8 +68,9 @@ class Entry:
     """A statement of the paper. ``equation`` is its number, or the two numbers that an inference connects.
 
     If the claim is a formula, ``left`` is the left side of the equation in LaTeX; for other claims ``tex`` is all of
-    it. ``otherwise`` is the status if the claim is false: an assumption of the paper cannot fail, and a slip of the pen
-    without consequences does not. An entry that fails has a ``fault`` of its own, or is a ``consequence_of`` faults.
+    it. ``otherwise`` is the status if the claim is false, for an assumption of the paper, which cannot fail, and a
+    misprint without consequences, which does not. An entry that fails has a ``fault`` of its own, or is a
+    ``consequence_of`` faults.
     """
 
     equation: str
@@ -146,7 +147,7 @@ class Step(NamedTuple):
     again: Expr | Matrix
 
     def agrees(self) -> bool:
-        """Whether both formulas are equal."""
+        """Return True if both formulas are equal."""
         difference = Matrix([self.formula]) - Matrix([self.again])
         return all(is_zero(entry) for entry in difference)
 
@@ -166,21 +167,21 @@ class Proposition(NamedTuple):
 
 
 def describe_cause(fault: str, consequence_of: str) -> str:
-    """The cause of a failure, in words."""
+    """Return the cause of a failure, in words."""
     if fault:
         return f"Fault: {fault}."
     return f"Follows from: {consequence_of}." if consequence_of else ""
 
 
 def latex(formula: Any) -> str:
-    """A formula in LaTeX, with H_n for harmonic numbers."""
+    """Return a formula in LaTeX, with H_n for harmonic numbers."""
     last = sympy.Symbol("z")  # sorts after n, for n - H_n
     formula = sympy.sympify(formula).subs(H, last)
     return sympy.latex(formula, symbol_names={last: "H_n"}, mat_str="pmatrix", mat_delim="")
 
 
 def write_plain(value: Expr) -> str:
-    """A number or formula as text: rationals exact, algebraic numbers to six digits."""
+    """Return a number or formula as text: rationals exact, algebraic numbers to six digits."""
     value = sympy.sympify(value)
     if isinstance(value, sympy.MatrixBase):
         return f"[{'; '.join(', '.join(write_plain(entry) for entry in row) for row in value.tolist())}]"
@@ -192,5 +193,5 @@ def write_plain(value: Expr) -> str:
 
 
 def dims(head_dim: int) -> str:
-    """The head dimensions that ``head_dim`` stands for: all from 2 on can compute the same functions."""
+    """Return the head dimensions that ``head_dim`` stands for: all from 2 on can compute the same functions."""
     return f"{head_dim} or more" if head_dim > 1 else "1"

@@ -21,8 +21,10 @@ WEIGHTS = [Matrix(2, 2, entries) for entries in product((-1, 0, 1), repeat=4)][:
 
 
 class Constants(NamedTuple):
-    """C1, C2 and C0 of (29): C1 and C2 as functions of rho, C0 as a function of rho and the weight matrices
-    A = W^Q W^K' and B = W^V W."""
+    """C1, C2 and C0 of (29).
+
+    C1 and C2 are functions of rho, C0 is a function of rho and the weight matrices A = W^Q W^K' and B = W^V W.
+    """
 
     misalign: Callable[[Expr], Expr]
     train: Callable[[Expr], Expr]
@@ -30,7 +32,7 @@ class Constants(NamedTuple):
 
 
 def norm(matrix: Matrix) -> Expr:
-    """The squared Frobenius norm, which bounds the squared operator norm."""
+    """Return the squared Frobenius norm, which bounds the squared operator norm."""
     return sum(entry**2 for entry in matrix)
 
 
@@ -39,18 +41,24 @@ CORRECTED = Constants(lambda r: 3 * r**2, lambda r: 3 * (r**2 + 1), lambda r, a,
 
 
 def triangle(claim: int) -> Finding:
-    """||a + b||^2 <= c (||a||^2 + ||b||^2) for all vectors: c I minus the matrix of ones must have no negative
-    eigenvalue. With a negative one, equal vectors are a counterexample."""
+    """Check ||a + b||^2 <= c (||a||^2 + ||b||^2) for all vectors.
+
+    For this, c I minus the matrix of ones must have no negative eigenvalue. With a negative one, equal vectors are a
+    counterexample.
+    """
     if (claim * sympy.eye(2) - sympy.ones(2)).is_positive_semidefinite:
         return Finding(Status.HOLDS)
     return Finding(Status.FAILS, f"two equal terms of norm 1: 4, not at most {2 * claim}")
 
 
 def chain(claim: int) -> Finding:
-    """The proof's five vectors, for a fraction s = k/l_test of far tokens: e = g(l) - y, s r, -s (g(l) - g(m)),
-    -s (g(m) - y) and -s y. The third and the fourth add up to -s e, so their squares are at least s^2 ||e||^2 / 2, and
-    the sum is (1 - s) e + s r - s y. By Cauchy and Schwarz its square is at most 2 + (1 - s)^2 / (1 + s^2/2) times the
-    sum of squares, and this bound is attained. ``claim`` must be at least as large for every s."""
+    """Check the bound on the sum of the proof's five vectors, for a fraction s = k/l_test of far tokens.
+
+    The vectors are e = g(l) - y, s r, -s (g(l) - g(m)), -s (g(m) - y) and -s y. The third and the fourth add up to -s
+    e, so their squares are at least s^2 ||e||^2 / 2, and the sum is (1 - s) e + s r - s y. By Cauchy and Schwarz its
+    square is at most 2 + (1 - s)^2 / (1 + s^2/2) times the sum of squares, and this bound is attained. ``claim`` must
+    be at least as large for every s.
+    """
     s = sympy.Symbol("s")
     needed = 2 + (1 - s) ** 2 / (1 + s**2 / 2)
     if claim >= sympy.calculus.util.maximum(needed, s, sympy.Interval(0, 1)):
@@ -70,8 +78,10 @@ def chain(claim: int) -> Finding:
 
 
 def check_pulled_out(claim: Callable[[Matrix, Matrix], Expr]) -> Finding:
-    """||x A G B||^2 <= claim(A, B) ||G||^2 for a token x of norm 1 and the gram matrix G of tokens of norm 1: tried on
-    A and B among ``WEIGHTS`` and small G. The mended claim is the norm's submultiplicativity."""
+    """Check ||x A G B||^2 <= claim(A, B) ||G||^2 for a token x of norm 1 and the gram matrix G of tokens of norm 1.
+
+    It is tried on A and B among ``WEIGHTS`` and small G. The corrected claim is the norm's submultiplicativity.
+    """
     x = Matrix([[1, 0]])
     for g in (token.T * token for token in UNIT):
         for a, b in product(WEIGHTS, repeat=2):
@@ -85,7 +95,7 @@ def check_pulled_out(claim: Callable[[Matrix, Matrix], Expr]) -> Finding:
 
 
 def gram_norm(claim: Callable[[int], Expr]) -> Finding:
-    """The gram matrix of k tokens of norm 1 has norm at most ``claim(k)``: each token adds a matrix of norm 1."""
+    """Check that the gram matrix of k tokens of norm 1 has norm at most ``claim(k)``: each adds a matrix of norm 1."""
     for k in range(1, 5):
         for tokens in product(UNIT, repeat=k):
             rows = Matrix.vstack(*tokens)
@@ -95,8 +105,10 @@ def gram_norm(claim: Callable[[int], Expr]) -> Finding:
 
 
 def check_normalized(claim: set[str]) -> Finding:
-    """The vectors that the paper takes to have norm 1: ``tokens``, ``targets`` (both one-hot) and ``outputs`` of (25),
-    here after one token e1 with W^Q W^K' = I and W^V W = c I."""
+    """Check the vectors that the paper takes to have norm 1: ``tokens``, ``targets`` and ``outputs`` of (25).
+
+    Tokens and targets are one-hot. Outputs are those after one token e1 with W^Q W^K' = I and W^V W = c I.
+    """
     one_hot = [Matrix([[1, 0]]), Matrix([[0, 1]])]
     things = {
         "tokens": one_hot,
@@ -113,8 +125,10 @@ def check_normalized(claim: set[str]) -> Finding:
 
 
 def loss_differs_by_constant(claim: Expr) -> Finding:
-    """For output and target of norm 1, ||g - y||^2 = 2 - 2 p; a claim that differs by a constant has the same
-    derivative in p."""
+    """Check that a claim differs by a constant from ||g - y||^2 = 2 - 2 p, for output and target of norm 1.
+
+    It then has the same derivative in p.
+    """
     if is_zero(sympy.diff(claim - (2 - 2 * P), P)):
         return Finding(Status.HOLDS)
     at = [sympy.simplify(claim - (2 - 2 * P)).subs(P, value) for value in (1, Rational(1, 2))]
@@ -122,18 +136,18 @@ def loss_differs_by_constant(claim: Expr) -> Finding:
 
 
 def symmetric_cross_entropy() -> Expr:
-    """The symmetric cross-entropy of the outputs (p, 1 - p) and (q, 1 - q)."""
+    """Return the symmetric cross-entropy of the outputs (p, 1 - p) and (q, 1 - q)."""
     log = sympy.log
     return -P * log(Q) - (1 - P) * log(1 - Q) - Q * log(P) - (1 - Q) * log(1 - P)
 
 
 def entropies() -> Expr:
-    """The sum of the entropies of the same two outputs."""
+    """Return the sum of the entropies of the same two outputs."""
     return -sum(x * sympy.log(x) + (1 - x) * sympy.log(1 - x) for x in (P, Q))
 
 
 def none_for_equal(claim: Expr) -> Finding:
-    """Whether a measure of misalignment, a formula in p and q, is 0 for two equal outputs."""
+    """Check that a measure of misalignment, a formula in p and q, is 0 for two equal outputs."""
     value = claim.subs(Q, P)
     if is_zero(value):
         return Finding(Status.HOLDS)
@@ -141,8 +155,11 @@ def none_for_equal(claim: Expr) -> Finding:
 
 
 def truncation(claim: tuple[str, ...]) -> Finding:
-    """Pr(next symbol | last two) = Pr(next symbol | last one), exactly, for languages of two symbols from a hidden
-    Markov model with two states; ``claim`` names the languages for which the statement should hold."""
+    """Check Pr(next symbol | last two) = Pr(next symbol | last one), exactly.
+
+    It is checked for languages of two symbols from a hidden Markov model with two states; ``claim`` names the languages
+    for which the statement should hold.
+    """
     half, third = Rational(1, 2), Rational(1, 3)
     sticky = Matrix([[1 - third, third], [third, 1 - third]])
     languages = {
@@ -168,9 +185,12 @@ def truncation(claim: tuple[str, ...]) -> Finding:
 
 
 def coupling(claim: Callable[[int, int], bool]) -> Finding:
-    """l and l - l' both uniform on l_train/2..l_train; ``claim(l, l - l')`` says which pairs are allowed. The extreme
-    joint distributions are permutations (Birkhoff), here for l_train = 4. If all of them leave l' = 0 alone, ``claim``
-    may still order a pair of independent draws, of which only the two together have the distribution of training."""
+    """Check that l and l - l' can both be uniform on l_train/2..l_train; ``claim(l, l - l')`` tells the allowed pairs.
+
+    The extreme joint distributions are permutations (Birkhoff), here for l_train = 4. If all of them allow only l' = 0,
+    ``claim`` may still order a pair of independent draws, of which only the two together have the distribution of
+    training.
+    """
     lengths = (2, 3, 4)
     allowed = [
         order
@@ -192,9 +212,11 @@ def coupling(claim: Callable[[int, int], bool]) -> Finding:
 
 
 class Instance(NamedTuple):
-    """A language whose last two tokens are e2 and all earlier ones e1, with the target e2 and l_train = 2; and a model
-    whose output is the mean of ``near`` for each near token and ``far`` for each far one. It would be ``absent`` for
-    e3, which never occurs, but is part of the weights."""
+    """A language whose last two tokens are e2 and all earlier ones e1, with the target e2 and l_train = 2; and a model.
+
+    The model's output is the mean of ``near`` for each near token and ``far`` for each far one. It would be ``absent``
+    for e3, which never occurs, but is part of the weights.
+    """
 
     name: str
     near: tuple[int, int, int]
@@ -203,18 +225,18 @@ class Instance(NamedTuple):
 
     @property
     def weights(self) -> tuple[Matrix, Matrix]:
-        """A = W^Q W^K' and B = W^V W: after e2, the keys of tokens that are answered at all are 1."""
+        """A = W^Q W^K' and B = W^V W; after e2, the keys of tokens with an output are 1."""
         values = (self.far, self.near, self.absent)
         return Matrix([[0, 0, 0], [int(any(value)) for value in values], [0, 0, 0]]), Matrix(values)
 
     def output(self, length: int) -> Matrix:
-        """After the last ``length`` tokens."""
+        """Return the output after the last ``length`` tokens."""
         a, b = self.weights
         tokens = Matrix.vstack(*[E1] * (length - 2), *[E2] * min(length, 2))
         return E2 * a * tokens.T * tokens * b / length
 
     def error_and_bound(self, constants: Constants, test_length: int) -> tuple[Expr, Expr]:
-        """E_gen at ``test_length`` and what bounds it, exact."""
+        """Return E_gen at ``test_length`` and its bound, exact."""
 
         def error(length: int) -> Expr:
             return norm(self.output(length) - E2)
@@ -227,7 +249,8 @@ class Instance(NamedTuple):
         return error(test_length), bound
 
 
-# The first is what the paper assumes at every length to 3: its outputs are one-hot, so normalized, and probabilities.
+# The first fulfils the paper's assumption at every length to 3: its outputs are one-hot, so normalized, and
+# probabilities.
 INSTANCES = [
     Instance(
         "right in training and answers with another token at l_test, one-hot at every length",
@@ -241,8 +264,11 @@ INSTANCES = [
 
 
 def check_bound(claim: Constants) -> Finding:
-    """The theorem with these constants: on the instances, smallest l_test first; by the inequality of the chain of
-    vectors; and C0 by that of the gram matrix between the weights."""
+    """Check the theorem with these constants.
+
+    It is checked on the instances, smallest l_test first; by the inequality of the chain of vectors; and C0 by that of
+    the gram matrix between the weights.
+    """
     for test_length, instance in product(range(3, 41), INSTANCES):
         error, bounded = instance.error_and_bound(claim, test_length)
         if error > bounded:
@@ -259,7 +285,7 @@ def check_bound(claim: Constants) -> Finding:
 
 
 def grows(claim: Expr) -> Finding:
-    """C1/C2 as a function of rho grows with l_test: rho does, and the ratio with rho."""
+    """Check that C1/C2 as a function of rho grows with l_test: rho does, and the ratio with rho."""
     slope = sympy.factor(sympy.diff(claim, RHO))
     growing = sympy.diff(1 - N / (2 * LT), LT).is_positive
     if growing and slope.is_positive:
@@ -270,6 +296,6 @@ def grows(claim: Expr) -> Finding:
 
 
 def at_most_l(claim: Expr) -> Finding:
-    """k = l_test - l <= claim for every l in l_train/2..l_train."""
+    """Check k = l_test - l <= claim for every l in l_train/2..l_train."""
     slack = sympy.expand(claim - (LT - N / 2))
     return Finding(Status.HOLDS) if slack.is_nonnegative else Finding(Status.FAILS, "l = l_train/2")

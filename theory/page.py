@@ -20,7 +20,7 @@ Tables = Mapping[str, pd.DataFrame]
 
 
 def write_theory(folder: Path, tables: Tables, command: str) -> list[Path]:
-    """Write the tables, the figures, ``theory.tex`` and ``theory.html`` into ``folder``; returns all files."""
+    """Write the tables, the figures, ``theory.tex`` and ``theory.html`` into ``folder``; return all files."""
     written = []
     for name, table in tables.items():
         path = folder / f"{name}.csv"
@@ -65,7 +65,7 @@ def write_theory(folder: Path, tables: Tables, command: str) -> list[Path]:
 
 
 def _sheets(tables: Tables) -> dict[str, tuple[str, str, dict[str, Drawn]]]:
-    """By figure: its title, the name of its table, and its panels."""
+    """Return, by figure, its title, the name of its table, and its panels."""
     training, maps, bounds = tables["training"], tables["maps"], tables["theorem1"]
     by_task = {task: training[training["task"] == task] for task in ("length", "sum", "mean")}
     return {
@@ -100,7 +100,7 @@ def _sheets(tables: Tables) -> dict[str, tuple[str, str, dict[str, Drawn]]]:
 
 
 def _select_better(maps: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the better shift of each map; column ``left_out`` says in words what is left out."""
+    """Return the rows of the better shift of each map; the column ``left_out`` describes the others."""
     shifts = by_shift(maps)
     others = (
         f"{plain_label(str(row.outrep))} {row.exact:,.0f} ({row.shift})"
@@ -111,26 +111,29 @@ def _select_better(maps: pd.DataFrame) -> pd.DataFrame:
 
 
 def _shifts(maps: pd.DataFrame) -> pd.DataFrame:
-    """``by_shift`` with BOS; columns ``..._without`` have the values without BOS."""
+    """Return ``by_shift`` with BOS; columns ``..._without`` have the values without BOS."""
     shifts = by_shift(maps)
     return shifts[shifts["bos"]].merge(shifts[~shifts["bos"]], on=["outrep", "shift"], suffixes=("", "_without"))
 
 
 def _mathml(tex: str) -> str:
-    """LaTeX as MathML, which browsers render without help. Matrices come without parentheses, which the page draws
-    itself: in fonts not made for mathematics they do not stretch."""
+    """Return LaTeX as MathML, which browsers render without help.
+
+    Matrices come without parentheses, which the page draws itself: in fonts not made for mathematics they do not
+    stretch.
+    """
     return convert(tex.replace("pmatrix", "matrix"), display="block")
 
 
 def _number(value: Any) -> str:
-    """A number with four digits, yes or no for a boolean, empty for a missing value."""
+    """Return a number with four digits, yes or no for a boolean, empty for a missing value."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "" if pd.isna(value) else f"{value:.4g}"
 
 
 def _escape(text: str) -> str:
-    """``text`` with LaTeX's special characters escaped."""
+    """Return ``text`` with LaTeX's special characters escaped."""
     special = {c: f"\\{c}" for c in "_&%#{}$"} | {c: rf"\ensuremath{{{c}}}" for c in "<>|"}
     special |= {"^": r"\^{}", "~": r"\~{}", "\\": r"\textbackslash{}"}
     return "".join(special.get(character, character) for character in text)

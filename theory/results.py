@@ -1,4 +1,4 @@
-"""The theory's tables: the ledger, exact optima, agreement of training with theory, and what survives outside it."""
+"""The theory's tables: the ledger, exact optima, agreement of training with theory, and predictions beyond it."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -18,27 +18,27 @@ from theory.closed_forms.optima import optimum, paper_optimum
 from theory.ledger import Entry, Proposition, Status, describe_cause, write_plain
 from theory.trained import SHIFTS, Case
 
-# In the order of the paper's equations; what goes beyond the paper comes last.
+# In the order of the paper's equations; propositions beyond the paper come last.
 PROPOSITIONS = ("definitions", "theorem2", "length", "sums", "mean", "theorem1", "table1", "output_maps", "begin")
-BEYOND = tuple("ABCDEFG")  # statements that are ours, not the paper's
-SLOPE = 0.1  # how far the growth of an error's root may lie from the theory's, relatively
+BEYOND = tuple("ABCDEFG")  # statements of the lab, not the paper's
+SLOPE = 0.1  # relative tolerance for the growth of an error's root
 MARKS = {Status.HOLDS: "+", Status.CONDITION: "o", Status.ASSUMPTION: "=", Status.SLIP: "~", Status.FAILS: "-"}
 LINE = 120
-FLAT = 0.1  # growth of an answer for each unit of length that counts as none
+FLAT = 0.1  # growth of a prediction for each unit of length that counts as none
 
 
 def propositions() -> list[Proposition]:
-    """All propositions, whose files are imported here."""
+    """Return all propositions, whose files are imported here."""
     return [import_module(f"theory.propositions.{name}").PROPOSITION for name in PROPOSITIONS]
 
 
 def entries() -> list[tuple[Proposition, Entry]]:
-    """The ledger: each statement with its proposition."""
+    """Return the ledger: each statement with its proposition."""
     return [(proposition, entry) for proposition in propositions() for entry in proposition.entries]
 
 
 def ledger() -> pd.DataFrame:
-    """A row for each statement: its equation, text, status, reason and correction."""
+    """Return a row for each statement: its equation, text, status, reason and correction."""
     return pd.DataFrame(
         {
             "equation": entry.equation,
@@ -57,14 +57,14 @@ def ledger() -> pd.DataFrame:
 
 
 def ledger_lines(table: pd.DataFrame) -> list[str]:
-    """The ledger for a terminal."""
+    """Return the ledger as lines for a terminal."""
     width = max(map(len, table["equation"]))
     lines = [line for row in table.itertuples() for line in _lines(row, width)]
     return [*lines, "", *(line for text in count_statements(table) for line in wrap(text, LINE))]
 
 
 def count_statements(table: pd.DataFrame) -> list[str]:
-    """The number of statements by status, and the number of faults behind those that fail."""
+    """Return the number of statements by status, and the number of faults behind those that fail."""
     papers, ours = (table[table["equation"].isin(BEYOND) == beyond] for beyond in (False, True))
     failing = papers[papers["status"] == str(Status.FAILS)]
     faults = failing.loc[failing["fault"] != "", "fault"].value_counts(sort=False)
@@ -95,8 +95,10 @@ def _lines(row: Any, width: int) -> list[str]:
 
 
 def optima(train_lengths: Sequence[int], test_length: int) -> pd.DataFrame:
-    """A row for each task, training length and head dimension (2 stands for 2 or more): the exact minimal loss, M,
-    and the error at ``test_length``, beside the paper's loss and error."""
+    """Return a row for each task, training length and head dimension (2 stands for 2 or more).
+
+    It has the exact minimal loss, M, and the error at ``test_length``, and the paper's loss and error.
+    """
     rows = []
     for task in TARGETS:
         for length in train_lengths:
@@ -128,7 +130,7 @@ def optima(train_lengths: Sequence[int], test_length: int) -> pd.DataFrame:
 
 
 def agreement_by_case(agreement: pd.DataFrame) -> pd.DataFrame:
-    """``trained.agreement`` with a row for each case: the largest differences over seeds."""
+    """Return ``trained.agreement`` with a row for each case: the largest differences over seeds."""
     keys = ["task", "head_dim", "outrep", "shift", "bos"]
     grouped = agreement.groupby(keys, sort=False, as_index=False)
     return grouped.agg(
@@ -142,16 +144,21 @@ def agreement_by_case(agreement: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_shift(maps: pd.DataFrame) -> pd.DataFrame:
-    """``trained.comparison`` of the maps, a row for each map and shift, without and with BOS: the exact error at the
-    longest length, the median of the trained models', and whether the shift is the ``better`` one of its map. Best maps
-    first."""
+    """Return ``trained.comparison`` of the maps, a row for each map and shift, without and with BOS.
+
+    It has the exact error at the longest length, the median of the trained models', and whether the shift is the
+    ``better`` one of its map. Best maps come first.
+    """
     last = maps[maps["length"] == maps["length"].max()].sort_values(["bos", "exact"])
     last = last.assign(better=~last.duplicated(["bos", "outrep"]))
     return last[["bos", "outrep", "shift", "length", "exact", "median", "better"]].reset_index(drop=True)
 
 
 def predictions(comparison: pd.DataFrame, found: Mapping[Case, Sequence[Record]]) -> pd.DataFrame:
-    """The predictions of linear attention for the softmax Transformer, and whether they hold: medians over seeds."""
+    """Return the predictions of linear attention for the softmax Transformer, and whether they hold.
+
+    Values are medians over seeds.
+    """
     test_length, train_length = int(comparison["length"].max()), int(comparison["train_length"].max())
     before = min(max(train_length + 1, round(0.8 * test_length)), test_length - 1)
     rows: list[dict[str, Any]] = []
@@ -202,7 +209,7 @@ def _errors(comparison: pd.DataFrame, task: str, model: str, column: str) -> np.
 
 
 def _answers(found: Mapping[Case, Sequence[Record]], case: Case) -> np.ndarray:
-    """The mean answer at each length: the mean target, in expectation, and the bias."""
+    """Return the mean prediction at each length: the expected mean target, plus the bias."""
     biases = [record.metrics["bias"].to_numpy() for record in found[case] if record.diverged_at is None]
     if not biases:
         return np.full(found[case][0].config.test_length, np.nan)
@@ -212,7 +219,10 @@ def _answers(found: Mapping[Case, Sequence[Record]], case: Case) -> np.ndarray:
 
 @cache
 def closed_forms() -> dict[str, dict[str, Any]]:
-    """For each task: M, the loss and the error of the optimum from head dimension 2 on, as formulas in n = l_train."""
+    """Return, for each task, M, the loss and the error of the optimum from head dimension 2 on.
+
+    They are formulas in n = l_train.
+    """
     return {
         task: {
             "M": optimum_formula(task),
@@ -224,7 +234,7 @@ def closed_forms() -> dict[str, dict[str, Any]]:
 
 
 def closed_form_lines() -> list[str]:
-    """The closed forms for a terminal."""
+    """Return the closed forms as lines for a terminal."""
     lines = ["Optima from head dimension 2 on, n = l_train >= 2, H_n harmonic numbers, M[last symbol, symbol seen]:"]
     for task, forms in closed_forms().items():
         for name, form in forms.items():
@@ -234,7 +244,7 @@ def closed_form_lines() -> list[str]:
 
 
 def training_lines(tables: Mapping[str, pd.DataFrame]) -> list[str]:
-    """Theory against training, for a terminal."""
+    """Return lines for a terminal that compare theory with training."""
     lines = ["Linear attention trained, against the exact optima (largest differences over seeds and lengths):"]
     for row in agreement_by_case(tables["agreement"]).itertuples():
         what = f"{row.task}, head dimension {row.head_dim}"
@@ -254,7 +264,7 @@ def training_lines(tables: Mapping[str, pd.DataFrame]) -> list[str]:
 
 
 def map_words(maps: pd.DataFrame) -> str:
-    """The errors of the maps with BOS, in words."""
+    """Return the errors of the maps with BOS, in words."""
     found = by_shift(maps[maps["bos"]])
     order = ", ".join(
         f"{plain_label(str(row.outrep))} {row.exact:,.0f}{f' (shift {row.shift})' if row.shift else ''}"
@@ -270,7 +280,7 @@ def map_words(maps: pd.DataFrame) -> str:
 
 
 def bound_words(bounds: pd.DataFrame) -> str:
-    """The measured terms of theorem 1, in words."""
+    """Return the measured terms of theorem 1, in words."""
     last = bounds[bounds["length"] == bounds["length"].max()]
     violated = {name: int((bounds["error"] > bounds[name]).sum()) for name in ("printed", "corrected", "sharper")}
     loose = {name: (last[name] / last["error"]).median() for name in violated}

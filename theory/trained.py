@@ -1,4 +1,4 @@
-"""Exact optima compared with trained models."""
+"""The comparison of exact optima with trained models."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
@@ -20,15 +20,15 @@ from theory.closed_forms.numeric import expected_errors
 from theory.closed_forms.optima import Optimum, optimum, paper_optimum
 
 LOSS_AGREES, ERROR_AGREES = 0.01, 0.02  # relative differences within which training and theory agree
-SETTABLE = ("protocol", "model", "evaluation")  # groups of the runs that the theory does not set itself
+SETTABLE = ("protocol", "model", "evaluation")  # config groups of the runs that the theory does not set itself
 MODELS_OF = {"linear": "linear", "softmax": "transformer"}
-ZERO = 1e-9  # what counts as a loss or an error of 0
-# Of the length task, without and with BOS: maps and shifts that are trained, the rest is drawn from theory alone.
+ZERO = 1e-9  # a smaller loss or error counts as 0
+# Maps and shifts of the length task that are trained, without and with BOS; others are plotted from theory only.
 TRAINED_MAPS = {
     False: {("identity", 0), ("rsqrt", 0), ("reciprocal", 0)},
     True: {("identity", 0), ("reciprocal", 0), ("reciprocal", 1)},
 }
-SHIFTS = (0, 1)  # of the maps; the plain target has none, whose answers it would not change
+SHIFTS = (0, 1)  # of the maps; the plain target has none, since it would not change predictions
 
 
 class Case(NamedTuple):
@@ -42,23 +42,23 @@ class Case(NamedTuple):
     bos: bool = False
 
     def settings(self) -> dict[str, Any]:
-        """The overrides for the command line of ``synthlab``."""
+        """Return the overrides for the command line of ``synthlab``."""
         common = {"task": self.task, "outrep": self.outrep, "outrep.shift": float(self.shift)}
         return common | ({"model.head_dim": self.head_dim, "model.bos": self.bos} if self.model == "linear" else {})
 
     def optimum(self, train_length: int) -> Optimum:
-        """The exact optimum of the linear model."""
+        """Return the exact optimum of the linear model."""
         return optimum(self.task, train_length, self.head_dim, outrep=self.outrep, shift=self.shift, bos=self.bos)
 
 
 def plain_cases(head_dims: Iterable[int]) -> list[Case]:
-    """Every task with linear attention of each head dimension, and with softmax attention."""
+    """Return every task with linear attention of each head dimension, and with softmax attention."""
     linear = [Case("linear", task, head_dim) for task in TARGETS for head_dim in head_dims]
     return linear + [Case("softmax", task) for task in TARGETS]
 
 
 def mapped_cases() -> list[Case]:
-    """The length task under every map with each shift, linear attention without and with BOS."""
+    """Return the length task under every map with each shift, for linear attention without and with BOS."""
     return [
         Case("linear", "length", 2, outrep, shift, bos)
         for bos in (False, True)
@@ -70,8 +70,10 @@ def mapped_cases() -> list[Case]:
 def list_configs(
     cases: Iterable[Case], trained: Mapping[str, Mapping[str, Any]], lengths: Mapping[str, int], seeds: int
 ) -> dict[Case, list[RunConfig]]:
-    """The runs of each case, one for each seed. ``trained`` are the settings of each model's runs, ``lengths`` the
-    training and test length. Raises InputError."""
+    """Return the runs of each case, one for each seed.
+
+    ``trained`` has the settings of each model's runs, ``lengths`` the training and test length. Raises InputError.
+    """
     chosen = {model: dict(settings_of(settings)) for model, settings in trained.items()}
     for model, settings in chosen.items():
         for key, value in settings.items():
@@ -90,8 +92,10 @@ def list_configs(
 
 
 def comparison(runs: Mapping[Case, Sequence[RunConfig]], found: Mapping[Case, Sequence[Record]]) -> pd.DataFrame:
-    """A row for each case of ``runs`` and each length: the median error over the seeds ``found``, with its range, on
-    the original scale, and beside linear attention the exact optimum's and, for plain targets, that of the paper's.
+    """Return a row for each case of ``runs`` and each length: the median error over the seeds, with its range.
+
+    The records ``found`` have the seeds. Errors are on the original scale. For linear attention there is also the error
+    of the exact optimum and, for plain targets, that of the paper's.
 
     For linear attention the error is the expected one, computed from M; for softmax it is that on the test sequences.
     """
@@ -117,11 +121,13 @@ def _compare(case: Case, config: RunConfig, records: Sequence[Record]) -> pd.Dat
 
 
 def agreement(found: Mapping[Case, Sequence[Record]]) -> pd.DataFrame:
-    """A row for each run of linear attention: M as trained, its expected training loss (in representation space) beside
-    the exact least one, and the largest relative difference of its error from the exact one over all lengths.
+    """Return a row for each run of linear attention: its M, loss and error, compared with the exact optimum.
 
-    Where the exact value is 0 (less than ``ZERO``) the trained value itself, or 0 if it is that small too, stands in
-    place of a relative difference.
+    The loss is the expected training loss of M (in representation space), next to the exact minimum. The error is the
+    largest relative difference from the exact one over all lengths.
+
+    If the exact value is 0 (less than ``ZERO``), the trained value itself, or 0 if it is that small too, replaces the
+    relative difference.
     """
     rows = [_agreement(case, record) for case, runs in found.items() if case.model == "linear" for record in runs]
     return pd.DataFrame(rows)
@@ -153,7 +159,7 @@ def _agreement(case: Case, record: Record) -> dict[str, Any]:
 
 
 def _errors(outputs: Any, case: Case, config: RunConfig) -> tuple[np.ndarray, np.ndarray]:
-    """Expected errors of M, on the original scale and in representation space."""
+    """Return the expected errors of M, on the original scale and in representation space."""
     matrix = np.array(outputs.tolist() if isinstance(outputs, Matrix) else outputs, dtype=float)
     return expected_errors(
         matrix, case.task, OUTREPS.build(config.outrep), config.evaluation.largest, config.test_length

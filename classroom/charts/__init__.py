@@ -1,1 +1,1 @@
-"""What the page draws, and what it measures to draw it."""
+"""The charts of the page, and the measurements that they show."""

@@ -1,7 +1,7 @@
 """The charts of a model in training. Each takes plain numbers and redraws only what has changed."""
 
-# Bokeh's stubs refuse what its models take: a range's ends by position, a glyph's short names, columns that are lists,
-# the attributes of a subclass.
+# Bokeh's stubs refuse valid arguments of its models: a range's ends by position, a glyph's short names, columns that
+# are lists, the attributes of a subclass.
 # pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
 
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ from bokeh.models import (
 from classroom.charts.styles import INK, SHADE, TEXT, Line, chart, ramp, tip
 from classroom.charts.views import Dots
 
-FLOOR = 1e-12  # what a logarithmic axis shows of 0
+FLOOR = 1e-12  # the place of 0 on a logarithmic axis
 FADED, FULL = 0.25, 1.0
-# Powers of ten as 10³, all alike; what lies between them is not worth the room.
+# Powers of ten as 10³, all alike; labels between them would take too much space.
 POWERS = """
     const power = Math.log10(tick)
     const digits = "⁰¹²³⁴⁵⁶⁷⁸⁹"
@@ -35,11 +35,13 @@ POWERS = """
 
 
 class CurvesChart:
-    """A chart of curves, one for each run, on which hovering names the run. ``x`` and ``y`` label the axes: a quantity,
-    and its unit in parentheses."""
+    """A chart of curves, one for each run; hovering names the run.
+
+    ``x`` and ``y`` label the axes: a quantity, and its unit in parentheses.
+    """
 
     def __init__(self, title: str, x: str, y: str, scale: str):
-        # Ranges are ours to set: those of Bokeh complain of empty charts.
+        # Ranges are set explicitly, since those of Bokeh warn of empty charts.
         self.figure = chart(title, x, y, y_axis_type=scale, x_range=Range1d(0, 1), y_range=Range1d(0.1, 1))
         self.scale = scale
         powers, plain = CustomJSTickFormatter(code=POWERS), NumeralTickFormatter(format="0,0.[0000]")
@@ -51,10 +53,10 @@ class CurvesChart:
         self.drawn: dict[Any, list[GlyphRenderer]] = {}
 
     def add(self, key: Any, source: ColumnDataSource, style: Line, width: float = 3) -> None:
-        """A curve of the columns x and y of ``source``."""
+        """Add a curve of the columns x and y of ``source``."""
         common = {"x": "x", "y": "y", "source": source}
         curve = self.figure.line(**common, color=style.colour, line_dash=style.dash, width=width)
-        # Points to be caught by the mouse; marks that tell the curves apart without colour stand on a few of them.
+        # Invisible points for hovering; a few of them have markers, which distinguish the curves without colour.
         caught = self.figure.scatter(**common, size=14, alpha=0)
         marks = self.figure.scatter("x", "y", source=source, marker=style.marker, size="mark", color=style.colour)
         self.drawn[key] = [curve, caught, marks]
@@ -64,9 +66,9 @@ class CurvesChart:
         """Fit the axes to all curves."""
         values = [value for curve, *_ in self.drawn.values() for value in curve.data_source.data["y"]]
         values = [value for value in values if value > FLOOR and isfinite(value)] or [0.1]
-        if self.scale == "log":  # up to 1 at least, so that what is small looks small
+        if self.scale == "log":  # up to 1 at least, so that small values look small
             low, high = log10(min(values)) - 0.3, max(log10(max(values)), 0) + 0.3
-            low = min(low, high - 2.1)  # below two powers of ten, Bokeh's ticks lie elsewhere than at these
+            low = min(low, high - 2.1)  # below two powers of ten, Bokeh's ticks are elsewhere
             low, high = 10**low, 10**high
         else:
             low, high = -0.03 * max(values), 1.05 * max(values)
@@ -87,8 +89,10 @@ class CurvesChart:
 
 
 def points(x: Sequence[float], y: Sequence[float], name: str, order: int = 0, marks: int = 8) -> dict[str, list]:
-    """The columns of a curve; a mark stands on about ``marks`` of its points, elsewhere than on those of other
-    orders."""
+    """Return the columns of a curve with about ``marks`` markers on its points.
+
+    Curves of other orders have markers on other points.
+    """
     every = max(1, len(x) // marks)
     sizes = [9 if i % every == order * 2 % every else 0 for i in range(len(x))]
     return {"x": list(x), "y": [max(value, FLOOR) for value in y], "mark": sizes, "name": [name] * len(x)}
@@ -109,12 +113,12 @@ class ErrorChart:
         self.show("log")
 
     def show(self, scale: str) -> None:
-        """Choose the scale."""
+        """Set the scale."""
         for name, each in self.charts.items():
             each.figure.visible = name == scale
 
     def stage(self, train_length: int, test_length: int) -> None:
-        """Shade the training lengths, and make room for the test lengths."""
+        """Shade the training lengths, and fit the axis to the test lengths."""
         for shade in self.shades:
             shade.right = train_length + 0.5
         for each in self.charts.values():
@@ -122,7 +126,7 @@ class ErrorChart:
 
 
 class AnswersChart:
-    """Predicted against true values at a few lengths, of which it has a key; on the diagonal they agree."""
+    """Predicted against true values at a few lengths, with a legend; on the diagonal they agree."""
 
     def __init__(self) -> None:
         self.figure = chart("Answer against truth", "", "", x_range=Range1d(0, 1), y_range=Range1d(0, 1))
@@ -169,8 +173,10 @@ class AnswersChart:
 
 
 class OutputsChart:
-    """The distribution of outputs at a few lengths, a row each: outputs as dots, and targets as bars below them. The
-    range of training targets is shaded."""
+    """The distribution of outputs at a few lengths, a row each: outputs as dots, and targets as bars below them.
+
+    The range of training targets is shaded.
+    """
 
     def __init__(self, title: str):
         self.figure = chart(title, "", "length (symbols)", x_range=Range1d(0, 1), y_range=Range1d(-0.6, 4.6))
@@ -219,13 +225,13 @@ class OutputsChart:
 
 
 def colour_dots(dots: Sequence[Dots], train_length: int) -> list[tuple[Dots, str, str]]:
-    """Each length with its colour and marker: the longer, the darker; round if it is a training length, else square."""
+    """Return each length with its colour and marker: darker if longer, round for training lengths, else square."""
     markers = ["circle" if each.length <= train_length else "square" for each in dots]
     return list(zip(dots, ramp(len(dots)), markers, strict=True))
 
 
 def find_range(values: Sequence[float]) -> tuple[float, float]:
-    """The minimal and maximal value, widened if they are equal."""
+    """Return the minimal and maximal value, widened if they are equal."""
     low, high = min(values), max(values)
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
@@ -237,7 +243,7 @@ def clip_to_axis(values: Sequence[float], bounds: Range1d) -> list[float]:
 
 
 def _scatter(i: int) -> float:
-    """A number between 0 and 1, spread evenly over many i."""
+    """Return a number between 0 and 1; the numbers of many i are spread evenly."""
     return i * 0.618033988749895 % 1
 
 

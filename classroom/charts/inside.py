@@ -1,7 +1,7 @@
-"""The charts of one sequence: the model's answer to each prefix, its attention, its position encoding."""
+"""The charts of one sequence: the model's prediction for each prefix, its attention, its position encoding."""
 
-# Bokeh's stubs refuse what its models take: a range's ends by position, a glyph's short names, columns that are lists,
-# the attributes of a subclass.
+# Bokeh's stubs refuse valid arguments of its models: a range's ends by position, a glyph's short names, columns that
+# are lists, the attributes of a subclass.
 # pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ LABELLED = 26  # the most tokens of an attention picture that are all labelled
 
 
 class SequenceChart:
-    """Answer and truth for every prefix of a sequence; a line marks the chosen length."""
+    """Prediction and truth for every prefix of a sequence; a line marks the chosen length."""
 
     def __init__(self) -> None:
         self.figure = chart(
@@ -59,7 +59,7 @@ class SequenceChart:
         self.shade.visible = self.chosen.visible = False
 
     def update(self, reading: Reading, train_length: int, style: Line) -> None:
-        """Show a model's reading of a sequence, in the style of the model's curves."""
+        """Show a model's predictions for a sequence, in the style of the model's curves."""
         self.line.glyph.line_color, self.marks.glyph.marker = style.colour, style.marker
         self.marks.glyph.fill_color = self.marks.glyph.line_color = style.colour
         lengths = range(1, len(reading.truth) + 1)

@@ -1,4 +1,4 @@
-"""Styles of the page: colours that colour-blind viewers tell apart, text that the back row can read."""
+"""Styles of the page: colours that colour-blind viewers can distinguish, text that the back row can read."""
 
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ MARKERS = {
 }
 TEXT, TITLE = "15px", "17px"
 INK, SHADE = "#1a1a1a", "#595959"
-# Colours of test lengths, from short to long; without the yellow end, which white swallows.
+# Colours of test lengths, from short to long, without the yellow end, which is invisible on white.
 RAMP = Viridis256[215::-1]
 
 
@@ -35,20 +35,22 @@ THEORY = Line(INK, [4, 4], "x")
 
 
 def line(order: int) -> Line:
-    """The style number ``order``, from 0: those of the lab's figures, from the first again after the last."""
+    """Return the style number ``order``, from 0: those of the lab's figures, repeated after the last."""
     colour, dash, marker = OTHERS[order % len(OTHERS)]
     lengths = [] if isinstance(dash, str) else [round(2.5 * part) for part in dash[1]]
     return Line(colour, lengths, MARKERS[marker])
 
 
 def ramp(count: int) -> list[str]:
-    """As many colours of lengths, from light to dark."""
+    """Return ``count`` colours of lengths, from light to dark."""
     return list(linear_palette(RAMP, count))
 
 
 def tip(line: str) -> dict[str, Any]:
-    """The arguments of a HoverTool with legible text. ``line`` is in Bokeh's template language; its numbers take
-    printf formats."""
+    """Return the arguments of a HoverTool with legible text.
+
+    ``line`` is in Bokeh's template language; its numbers take printf formats.
+    """
     return {
         "tooltips": f'<div class="tip" style="font-size:{TEXT};padding:2px 4px">{line}</div>',
         "formatters": {f"@{column}": "printf" for column in ("x", "y", "real", "weight")},
@@ -56,7 +58,7 @@ def tip(line: str) -> dict[str, Any]:
 
 
 def chart(title: str, x: str, y: str, **more) -> bokeh_figure:
-    """An empty chart with legible text, without tools and logo, so that nothing can be dragged by mistake."""
+    """Return an empty chart with legible text, without tools and logo, so that nothing can be dragged by mistake."""
     made = bokeh_figure(
         sizing_mode="stretch_both",
         toolbar_location=None,

@@ -17,7 +17,7 @@ from synthlab.regression.construction import data
 from synthlab.regression.evaluation import measure_outputs, readouts, test_sequences
 from synthlab.rng import stream
 
-DOTS = 60  # sequences of each length that are shown one by one
+DOTS = 60  # number of sequences of each length that are shown individually
 
 
 class Viewer:
@@ -31,8 +31,10 @@ class Viewer:
 
     @torch.no_grad()
     def view(self, model: nn.Module, sequences: int | None = None) -> View:
-        """The errors and predictions of a model (an ensemble of one) on the first ``sequences`` test sequences, or on
-        all; on all, the errors are those that a record of the run has."""
+        """Return the errors and predictions of a model (an ensemble of one) on its test sequences.
+
+        ``sequences`` limits them to the first ones; on all, the errors are those of a record of the run.
+        """
         x = self.x[:sequences]
         largest = self.config.evaluation.largest
         z = readouts(Member(model, 0), x, stream(self.config.test_seed, "evaluation_positions"))
@@ -52,8 +54,10 @@ class Viewer:
 
     @torch.no_grad()
     def read(self, model: nn.Module, pattern: str, length: int) -> Reading:
-        """The predictions of a model (an ensemble of one) for ``pattern`` (0s and 1s), repeated to the test length; and
-        its attention at ``length``."""
+        """Return the predictions of a model (an ensemble of one) for ``pattern``, and its attention at ``length``.
+
+        ``pattern`` has 0s and 1s, and is repeated to the test length.
+        """
         longest = self.config.test_length
         symbols = (pattern * -(-longest // len(pattern)))[:longest]
         x = torch.tensor([[int(symbol) for symbol in symbols]])
@@ -71,14 +75,16 @@ class Viewer:
         return Reading(symbols, length, answers[0].tolist(), self.task.targets(x)[0].tolist(), attention, added)
 
     def find_target_ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """The minimal and maximal training targets, on the original scale and in representation space."""
+        """Return the minimal and maximal training targets, on the original scale and in representation space."""
         natural = self.task.span(self.config.train_length)
         mapped = self.outrep.forward(torch.tensor(natural, dtype=torch.float64)).tolist()
         return natural, (min(mapped), max(mapped))
 
 
 def few_lengths(train_length: int, test_length: int) -> Sequence[int]:
-    """The lengths at which predictions are shown: a fifth, half and all of the training length, twice that, and the
-    test length."""
+    """Return the lengths at which predictions are shown.
+
+    These are a fifth, half and all of the training length, twice that, and the test length.
+    """
     chosen = {train_length // 5, train_length // 2, train_length, 2 * train_length, test_length}
     return sorted(length for length in chosen if 1 <= length <= test_length)

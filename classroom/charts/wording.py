@@ -8,10 +8,10 @@ MODELS = {"transformer": "Transformer", "linear": "linear attention"}
 
 
 def display_name(name: str) -> str:
-    """The display name of a series of ``tables.label_series`` or a member of a config group: ``1/√x``."""
+    """Return the display name of a series of ``tables.label_series`` or a member of a config group: ``1/√x``."""
     return plain_label(name).replace("sqrt(x)", "√x")
 
 
 def format_digits(value: float) -> str:
-    """Three significant digits, without an exponent."""
+    """Return three significant digits, without an exponent."""
     return np.format_float_positional(value, precision=3, unique=False, fractional=False, trim="-")

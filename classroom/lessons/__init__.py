@@ -1,1 +1,1 @@
-"""The lessons: what is trained, told and printed."""
+"""The lessons: their runs and texts, and the printed page."""

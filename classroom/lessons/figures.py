@@ -21,14 +21,16 @@ from synthlab.regression.measures import METRICS
 from synthlab.studies.presentation.pages import embed_data
 
 WIDTH = 7.0  # inches, of every picture
-ROW = 0.35  # inches, of a length in the picture of outputs
+ROW = 0.35  # inches for each length in the picture of outputs
 NOTE: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": "x-small", "color": "0.35"}
 Span = tuple[float, float]
 
 
 class Look(NamedTuple):
-    """A trained run: its predictions, and the minimal and maximal target of its training, on the original scale
-    (``practised``) and in representation space (``mapped``)."""
+    """A trained run: its predictions, and the minimal and maximal target of its training.
+
+    ``practised`` is the range on the original scale, ``mapped`` that in representation space.
+    """
 
     config: RunConfig
     view: View
@@ -42,7 +44,7 @@ class _Panel(NamedTuple):
 
     title: str
     space: str
-    rows: list[tuple[int, np.ndarray, np.ndarray]]  # a length, its truth and what is said, in this space
+    rows: list[tuple[int, np.ndarray, np.ndarray]]  # a length, its targets and its predictions, in this space
     practised: Span
     train_length: int
 
@@ -50,15 +52,18 @@ class _Panel(NamedTuple):
 def error_figure(
     seen: Mapping[str, Look], names: Mapping[str, str], least: Sequence[float] = (), limits: Span | None = None
 ) -> str:
-    """Mean squared error against length, a line for each run; dashed the ``least`` that theory allows. The scale is
-    logarithmic from one of ``limits`` to the other, or linear without them."""
+    """Return a plot of mean squared error against length, a line for each run; ``least`` is a dashed line.
+
+    ``least`` is the minimum by theory. The scale is logarithmic between ``limits``, or linear without them.
+    """
     unit = ", ".join(dict.fromkeys(unit_of(look.config.task["name"]) for look in seen.values()))
     drawn = pd.concat([_curve(series, look) for series, look in seen.items()], ignore_index=True)
     with mpl.rc_context(RC):
         figure = Figure(figsize=(WIDTH, 2.9), layout="constrained")
         axes = figure.add_subplot()
         draw_curves(axes, drawn, METRICS["mse"])
-        lines = dict(zip((names[series] for series in seen), axes.get_lines(), strict=False))  # the rings come after
+        # The rings come after the lines.
+        lines = dict(zip((names[series] for series in seen), axes.get_lines(), strict=False))
         if least:
             lengths = range(1, len(least) + 1)
             (lines["the best possible, by theory"],) = axes.plot(lengths, least, color="black", dashes=(4, 2), lw=1.6)
@@ -67,17 +72,17 @@ def error_figure(
         axes.set_ylim(limits)
         axes.set_xlabel("sequence length (symbols)")
         axes.set_ylabel(f"mean squared error ({unit}, squared)")
-        if limits is not None:  # on a linear scale its small numbers would lie on each other
+        if limits is not None:  # on a linear scale its small numbers would overlap
             axes.secondary_yaxis("right", functions=(_root, np.square)).set_ylabel(f"its root: typical error ({unit})")
         return _link(figure)
 
 
 def _root(values: ArrayLike) -> np.ndarray:
-    return np.sqrt(np.maximum(values, 0))  # matplotlib also tries what is left of a logarithmic axis
+    return np.sqrt(np.maximum(values, 0))  # matplotlib also evaluates places left of a logarithmic axis
 
 
 def _curve(series: str, look: Look) -> pd.DataFrame:
-    """A run's error, in the form of ``tables.curves``."""
+    """Return a run's error, in the form of ``tables.curves``."""
     error = look.view.error
     lengths = range(1, len(error) + 1)
     values = {"length": lengths, "median": error, "low": error, "high": error}
@@ -85,10 +90,12 @@ def _curve(series: str, look: Look) -> pd.DataFrame:
 
 
 def outputs_figure(shown: Mapping[str, Look], names: Mapping[str, str], order: Sequence[str]) -> str:
-    """The predictions of runs at a few lengths: a row of dots for each length, above black bars for the truth, the
-    range that training asked for shaded. Where a run has a map, the original scale is left, representation space right.
+    """Return a plot of the predictions of runs at a few lengths.
 
-    ``order`` are all series of the lesson, which keep their looks."""
+    There is a row of dots for each length, above black bars for the targets; the range of training targets is shaded.
+    For a run with a map, the original scale is left, representation space right. ``order`` has all series of the
+    lesson, which keep their styles.
+    """
     styles = style_of(list(order))
     rows = [len(look.view.dots) for look in shown.values()]
     with mpl.rc_context(RC):
@@ -108,14 +115,14 @@ def _panels(name: str, look: Look) -> list[_Panel]:
     answers = [(row.length, np.array(row.truth), np.array(row.answers)) for row in dots]
     plain = _Panel(f"{name}: answers", f"in plain units ({unit})", answers, look.practised, length)
     if look.config.outrep["name"] == "identity":
-        return [plain]  # the outputs are the answers
+        return [plain]  # the outputs are the predictions
     outputs = [(row.length, np.array(row.mapped), np.array(row.outputs)) for row in dots]
     space = f"in representation space ({name_map(look.config)}, with x in {unit})"
     return [plain, _Panel(f"{name}: outputs", space, outputs, look.mapped, length)]
 
 
 def name_map(config: RunConfig) -> str:
-    """The display name of a run's map, with the shift: ``1/(x+1)``."""
+    """Return the display name of a run's map, with the shift: ``1/(x+1)``."""
     name, shift = display_name(config.outrep["name"]), config.outrep["shift"]
     return name.replace("x", f"(x+{shift:g})") if shift else name
 
@@ -127,7 +134,7 @@ def _draw(axes: Axes, panel: _Panel, style: Style) -> None:
     for row, (length, truth, said) in enumerate(panel.rows):
         right = np.unique(truth)
         axes.vlines(right, row + 0.2, row + 0.42, color="black", lw=1.4)
-        # Spread out upwards, or equal answers would hide each other; what lies outside is an arrow at the edge.
+        # Spread out upwards, or equal values would hide each other; values outside are arrows at the edge.
         height = row + 0.05 - 0.35 * np.linspace(0, 1, len(said))
         inside = (low <= said) & (said <= high)
         for marker, which, x in (
@@ -148,7 +155,7 @@ def _draw(axes: Axes, panel: _Panel, style: Style) -> None:
 
 
 def _limits(panel: _Panel) -> Span:
-    """The range of all targets, and of all outputs near them."""
+    """Return the range of all targets, and of all outputs near them."""
     asked = np.concatenate([panel.practised, *(truth for _, truth, _ in panel.rows)])
     said = np.concatenate([said for _, _, said in panel.rows])
     low, high = asked.min(), asked.max()

@@ -11,7 +11,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class Lesson(BaseModel):
-    """One step of the story; each field is described in ``conf/story/lengths.yaml``."""
+    """One step of the story; ``conf/story/lengths.yaml`` describes each field."""
 
     model_config = STRICT
     button: Text
@@ -32,14 +32,14 @@ class Lessons(BaseModel):
 
     @classmethod
     def from_raw(cls, raw: Mapping[str, Any]) -> "Lessons":
-        """The lessons of a composed config; raises InputError."""
+        """Return the lessons of a composed config. Raises InputError."""
         return validate(cls, {key: raw[key] for key in cls.model_fields if key in raw}, "")
 
     def settings(self, lesson: Lesson) -> list[dict[str, Any]]:
-        """The settings of the lesson's runs, in order, by dotted key; groups before the keys inside them."""
+        """Return the settings of the lesson's runs, in order, by dotted key; groups before the keys inside them."""
         return [sort_settings(self.every | run) for run in lesson.runs]
 
 
 def sort_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings in an order in which a group's member comes before the keys inside it."""
+    """Return the settings in an order in which a group's member comes before the keys inside it."""
     return dict(sorted(settings.items(), key=lambda setting: "." in setting[0]))

@@ -28,8 +28,10 @@ from theory.closed_forms.least import least_error
 
 
 class LessonRun(NamedTuple):
-    """A run of a lesson. ``series`` is its label as on figures, unique within the lesson, ``name`` the same in words;
-    ``command`` trains it."""
+    """A run of a lesson.
+
+    ``series`` is its label in figures, unique within the lesson, ``name`` the same in words; ``command`` trains it.
+    """
 
     series: str
     name: str
@@ -38,23 +40,23 @@ class LessonRun(NamedTuple):
 
 
 class Told(NamedTuple):
-    """The parts of a lesson on the page. ``error`` and ``outputs`` are pictures, as data URLs."""
+    """The content of a lesson on the page. ``error`` and ``outputs`` are pictures, as data URLs."""
 
     lesson: Lesson
     runs: Sequence[LessonRun]
     error: str
     outputs: str
     shown: Sequence[str]  # names of the runs in the picture of the outputs
-    mapped: bool  # whether any of its runs has a map
-    least: bool  # whether the curve of the theory is drawn
-    rings: bool  # whether the runs differ in training length, so that rings mark where it ends
+    mapped: bool  # True if any of its runs has a map
+    least: bool  # True if there is a curve of the theory
+    rings: bool  # True if the runs differ in training length, so that rings mark their ends
     missing: str  # why the curve of the theory is missing, if the lesson asks for it
     numbers: str
     spread: str
 
 
 def plan_lessons(lessons: Lessons, steps: int | None = None) -> dict[str, list[LessonRun]]:
-    """The runs of each lesson, by its name; ``steps`` replaces what the lessons say. Raises InputError."""
+    """Return the runs of each lesson, by its name; ``steps`` replaces those of the lessons. Raises InputError."""
     base = Composed(compose([]))
     return {name: _runs(base, name, lessons.settings(lesson), steps) for name, lesson in lessons.lessons.items()}
 
@@ -79,7 +81,7 @@ def _runs(base: Composed, lesson: str, runs: list[dict[str, Any]], steps: int | 
 
 
 def _name(series: str, config: RunConfig) -> str:
-    """The name in words of a series of ``tables.label_series``."""
+    """Return the name in words of a series of ``tables.label_series``."""
     if series == config.task["name"]:  # the lesson's only run
         model = str(config.model["name"])
         return MODELS.get(model, model)
@@ -89,7 +91,7 @@ def _name(series: str, config: RunConfig) -> str:
 
 
 def train_and_view(configs: Sequence[RunConfig], workers: int) -> dict[str, Look]:
-    """Train each run and view its model; returns the views by run id. Raises RunsFailed if a run diverged."""
+    """Train each run and view its model; return the views by run id. Raises RunsFailed if a run diverged."""
     plan: list[list[Config]] = [[config] for config in configs]
     plan.sort(key=seconds, reverse=True)
     found = {look.config.id: look for look in map_ensembles(_look, plan, workers)}
@@ -128,7 +130,7 @@ def write_page(
 
 
 def error_limits(looks: Iterable[Look]) -> tuple[float, float]:
-    """The limits of one logarithmic scale for the errors of all runs, so that lessons can be compared by eye."""
+    """Return the limits of one logarithmic scale for the errors of all runs, so that lessons are comparable."""
     errors = [error for look in looks for error in look.view.error if error > 0] or [1.0]
     return min(errors) / 2, max(errors) * 2
 
@@ -136,7 +138,7 @@ def error_limits(looks: Iterable[Look]) -> tuple[float, float]:
 def tell_lesson(
     lesson: Lesson, runs: Sequence[LessonRun], found: Mapping[str, Look], limits: tuple[float, float]
 ) -> Told:
-    """The parts of one lesson."""
+    """Return the content of one lesson."""
     seen = {run.series: found[run.config.id] for run in runs}
     names = {run.series: run.name for run in runs}
     least, missing = least_error(runs[0].config) if lesson.theory else ([], "")
@@ -159,7 +161,7 @@ def tell_lesson(
 
 
 def describe_errors(runs: Sequence[LessonRun], seen: Mapping[str, Look], least: Sequence[float]) -> str:
-    """The typical error (root mean squared error) at the longest training length and at the longest test length."""
+    """Return the root mean squared error at the longest training length and at the longest test length, in words."""
     parts: list[tuple[str, Sequence[float], RunConfig]] = [
         (run.name, seen[run.series].view.error, run.config) for run in runs
     ]
@@ -178,7 +180,7 @@ def _format_error(error: Sequence[float], length: int) -> str:
 
 
 def list_answers(run: LessonRun, look: Look) -> str:
-    """Truth and answers at the longest length, from least to greatest."""
+    """Return targets and predictions at the longest length, in words, from least to greatest."""
     dots = look.view.dots[-1]
     truth, answers = (
         [format_digits(value) for value in (min(values), max(values))] for values in (dots.truth, dots.answers)

@@ -14,7 +14,7 @@ from synthlab.output import say, tell
 
 
 class Settings(BaseModel):
-    """The keys beside the lessons; each is described in ``conf/walkthrough.yaml``."""
+    """The settings of the walkthrough; ``conf/walkthrough.yaml`` describes each."""
 
     model_config = STRICT
     results: str
@@ -23,7 +23,7 @@ class Settings(BaseModel):
 
 
 def task(raw: dict[str, Any], command: str) -> bool:
-    """Train the lessons' runs, write the page and name it. ``command`` is as typed."""
+    """Train the lessons' runs, write the page and print its path. ``command`` is the command line."""
     require("theory", "sympy", what="synthlab walkthrough")
     from classroom.lessons.lesson import Lessons
     from classroom.lessons.story import plan_lessons, train_and_view, write_page
@@ -49,6 +49,7 @@ def task(raw: dict[str, Any], command: str) -> bool:
 
 
 def main() -> None:
+    """Run ``synthlab walkthrough``."""
     command = shlex.join(["synthlab", "walkthrough", *sys.argv[1:]])
     no_sweeps = "the walkthrough is one page; it is not swept"
     cli.main(partial(task, command=command), "walkthrough", no_sweeps, interrupted="no page was written")

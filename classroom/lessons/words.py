@@ -12,7 +12,7 @@ WORDS = {
     "outrep": {"identity": "no map", "power": "x^(-1/2)"},
     "model": MODELS,
 }
-# In this order; the rest of each group's files follows.
+# In this order; other files of each group follow.
 FIRST = {
     "task": ("mean", "length", "sum"),
     "inputs": ("bernoulli", "uniform_count"),
@@ -20,8 +20,8 @@ FIRST = {
     "outrep": ("identity", "rsqrt", "reciprocal", "log", "sqrt", "rlog"),
     "model": ("transformer", "linear"),
 }
-# Not on the page: encodings that stretch a trained RoPE, and trained from the start are RoPE by other names; maps that
-# change as the model trains, and one that trains six models first.
+# Not on the page: encodings that extend a trained RoPE, which are RoPE if trained from the start; maps that change
+# during training, and one that trains six models first.
 OMITTED = {
     "encoding": (
         *("pi", "ntk", "yarn", "eabf", "clex", "dynamic_ntk", "longrope"),
@@ -42,7 +42,7 @@ LABELS = {
     "protocol.steps": "steps",
     "seed": "seed",
 }
-# What an answer counts in.
+# The unit of predictions.
 UNITS = {"mean": "share of 1s", "length": "symbols", "sum": "1s"}
 CHANGES = {
     "train_length": "trained to {}",
@@ -55,7 +55,7 @@ CHANGES = {
 
 
 def choices(group: str) -> list[tuple[str, str]]:
-    """The members of a config group that can be chosen, with their display names."""
+    """Return the members of a config group that can be chosen, with their display names."""
     files = tasks_of("numbers") if group == "task" else [path.stem for path in (conf_dir() / group).glob("*.yaml")]
     names = sorted({*files} - set(OMITTED.get(group, ())))
     first = [name for name in FIRST[group] if name in names]
@@ -63,17 +63,17 @@ def choices(group: str) -> list[tuple[str, str]]:
 
 
 def word(group: str, name: str) -> str:
-    """The display name of a member of a config group."""
+    """Return the display name of a member of a config group."""
     return WORDS.get(group, {}).get(name) or display_name(name)
 
 
 def unit_of(task: str) -> str:
-    """The unit of a task's answers, for an axis."""
+    """Return the unit of a task's predictions, for an axis."""
     return UNITS.get(task, "answer")
 
 
 def run_name(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
-    """A short description of a run: task, encoding, map, and settings that are not the default."""
+    """Return a short description of a run: task, encoding, map, and settings that are not the default."""
     given = {**defaults, **settings}
     parts = [word("task", given["task"])]
     parts.append(word("model", "linear") if given["model"] == "linear" else word("encoding", given["encoding"]))

@@ -1,0 +1,1 @@
+"""Benchmarks of the lab's speed: ``synthlab bench``."""

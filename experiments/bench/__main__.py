@@ -1,7 +1,7 @@
 """``synthlab bench``: measure how fast the lab is on this machine, with nothing else running.
 
-Ratios of times measured in one run are stated because timings drift with the machine; the figures behind them stand
-beside them, and all of it goes to ``results/bench/bench.json``.
+Results are ratios of times measured in one run, because timings drift with the machine. The times themselves are given
+too, and everything is written to ``results/bench/bench.json``.
 """
 
 import json
@@ -35,7 +35,7 @@ LENGTHS = ((10, 50), (20, 126), (40, 317), (80, 800))
 
 
 class BenchRow(NamedTuple):
-    """A measure: its value, what is asked of it, and the figures behind it."""
+    """A measurement: its value, its goal, and the numbers that it comes from."""
 
     measure: str
     value: str
@@ -44,8 +44,10 @@ class BenchRow(NamedTuple):
 
 
 class Effort(NamedTuple):
-    """How long to measure: seconds a timing, rounds whose median ratio counts, the sizes of what is timed, and the
-    settings of runs and figures."""
+    """How long to measure: seconds a timing, rounds whose median ratio counts, the sizes of timed problems.
+
+    Also the settings of runs and figures.
+    """
 
     seconds: float = 10.0
     rounds: int = 3
@@ -79,8 +81,11 @@ QUICK = Effort(
 
 
 def time_training(name: str, overrides: list[str], goal: str, effort: Effort) -> BenchRow:
-    """Examples a second of the whole machine: a process of one thread on each core, against x-transformers in its
-    plain loop, on one thread or all, whichever is faster; and against as many such loops as there are cores."""
+    """Measure the training examples a second of the whole machine: a process of one thread on each core.
+
+    It is compared with x-transformers in its plain loop, on one thread or all, whichever is faster; and with as many
+    such loops as there are cores.
+    """
     rounds = []
     for _ in range(effort.rounds):
         ours = sum(run_in_processes(probes.examples_per_second, overrides, effort.seconds, copies=CORES))
@@ -103,7 +108,7 @@ def time_training(name: str, overrides: list[str], goal: str, effort: Effort) ->
 
 
 def time_stacking(name: str, overrides: list[str], goal: str, effort: Effort) -> BenchRow:
-    """What stacking gives: one core, a stack against one model at a time."""
+    """Measure the gain from ensembles: one core, an ensemble against one model at a time."""
     [together] = run_in_processes(probes.examples_per_second, overrides, effort.seconds)
     [single] = run_in_processes(probes.examples_per_second, overrides, effort.seconds, 1)
     length = probes.compose_run(*overrides).train_length
@@ -116,7 +121,7 @@ def time_stacking(name: str, overrides: list[str], goal: str, effort: Effort) ->
 
 
 def evaluation(effort: Effort) -> BenchRow:
-    """Every test length in one pass against a batch for each."""
+    """Measure the evaluation of every test length in one pass against a batch for each."""
     length, sequences = effort.eval_length, effort.eval_sequences
     [(packed, batches)] = run_in_processes(probes.evaluation_seconds, length, sequences, effort.seconds)
     return BenchRow(
@@ -128,7 +133,7 @@ def evaluation(effort: Effort) -> BenchRow:
 
 
 def utilization(name: str, overrides: list[str], goal: str, effort: Effort) -> BenchRow:
-    """Matrix arithmetic done in training against the peak of the core."""
+    """Measure the matrix arithmetic of training against the peak of the core."""
     [(reached, peak)] = run_in_processes(probes.flops_per_second, overrides, effort.seconds)
     return BenchRow(
         f"matrix FLOP/s of training, {name}, share of the core's peak",
@@ -139,7 +144,7 @@ def utilization(name: str, overrides: list[str], goal: str, effort: Effort) -> B
 
 
 def figures(effort: Effort) -> Iterator[BenchRow]:
-    """The paper's figures from nothing, against one model at a time on one core."""
+    """Measure the paper's figures from scratch, against one model at a time on one core."""
     arguments = ["study", *effort.figure, *effort.run]
     cost = time_command(arguments)
     [one] = run_in_processes(probes.run_seconds, list(effort.run))
@@ -154,7 +159,7 @@ def figures(effort: Effort) -> Iterator[BenchRow]:
 
 
 def time_commands(effort: Effort) -> Iterator[BenchRow]:
-    """Single runs as a user starts them, on one core."""
+    """Measure single runs as a user starts them, on one core."""
     run = ["task=length", "outrep=rsqrt"]
     for name, goal, arguments in (
         ("one run, lab, one core", "", [*run, *effort.run]),
@@ -172,7 +177,7 @@ def time_commands(effort: Effort) -> Iterator[BenchRow]:
 
 
 def time_sweep(effort: Effort) -> BenchRow:
-    """A sweep of runs that take about 5 seconds each: what is neither training nor testing."""
+    """Measure the overhead of a sweep: its time beyond training and testing, for runs of about 5 seconds each."""
     arguments = ["sweep", "task=mean,length", "encoding=nope,rope", *effort.sweep]
     cost, workers = time_command(arguments, sampled=False), os.cpu_count() or 1
     return BenchRow(
@@ -184,7 +189,7 @@ def time_sweep(effort: Effort) -> BenchRow:
 
 
 def classroom(effort: Effort) -> Iterator[BenchRow]:
-    """How soon the page for the class reacts, without the browser's part of it."""
+    """Measure how fast the page for the class reacts, without the browser's part of it."""
     found = reaction(effort.seconds)
     one_core = "one core, RoPE, width 32; without the browser's part"
     yield BenchRow("classroom: first curve after Train", f"{found.first:.2f} s", "2 s", one_core)
@@ -193,7 +198,7 @@ def classroom(effort: Effort) -> Iterator[BenchRow]:
 
 
 def gpu(effort: Effort) -> BenchRow:
-    """Default models trained in an hour on a GPU, stacked and one at a time."""
+    """Measure default models trained in an hour on a GPU, as ensembles and one at a time."""
     name = "GPU: models trained an hour, stacked against one at a time"
     if not torch.cuda.is_available():
         return BenchRow(name, "not measured", "100x", "no GPU on this machine")
@@ -210,7 +215,7 @@ def gpu(effort: Effort) -> BenchRow:
 
 
 def tokens(effort: Effort) -> Iterator[BenchRow]:
-    """Language models and sequence tasks against a plain PyTorch loop on as many tokens, padding included."""
+    """Measure language models and sequence tasks against a plain PyTorch loop on as many tokens, with padding."""
     runs: list[tuple[str, Any, int, int]] = []
     for window, batch in effort.windows:
         config = resolve(compose(["task=text", f"train_length={window}", f"protocol.batch={batch}"]))
@@ -242,7 +247,7 @@ def tokens(effort: Effort) -> Iterator[BenchRow]:
 
 
 def answers(effort: Effort) -> Iterator[BenchRow]:
-    """Sequence tasks: drawing beside training, and memory at a long length."""
+    """Measure sequence tasks: the time of drawing examples during training, and memory at a long length."""
     [shares] = run_in_processes(sequences.every_drawing_share, effort.seconds / 10)
     slowest = max(shares, key=lambda name: shares[name])
     yield BenchRow(
@@ -264,7 +269,7 @@ def answers(effort: Effort) -> Iterator[BenchRow]:
 
 
 def growth(effort: Effort) -> BenchRow:
-    """How cost grows with length: packed, and as the sum over lengths of runs of their own."""
+    """Measure how cost grows with length: packed, and as the sum of separate runs for each length."""
     times = [
         run_in_processes(probes.growing_cost, *pair, effort.steps, effort.eval_sequences // 8)[0]
         for pair in effort.lengths
@@ -281,7 +286,7 @@ def growth(effort: Effort) -> BenchRow:
 
 
 def measure_all(effort: Effort) -> Iterator[BenchRow]:
-    """All measures, as they are taken."""
+    """Yield all measurements, as they are taken."""
     small, large = "the default model", "width 64, 2 layers"
     yield time_training(small, SMALL, "12x", effort)
     yield time_training(large, LARGE, "8x", effort)
@@ -301,8 +306,9 @@ def measure_all(effort: Effort) -> Iterator[BenchRow]:
 
 
 def main() -> None:
+    """Run ``synthlab bench``."""
     parser = Parser(prog="synthlab bench", description=(__doc__ or "").partition(": ")[2])
-    parser.add_argument("effort", nargs="?", choices=["quick"], help="measure briefly, to see that it works")
+    parser.add_argument("effort", nargs="?", choices=["quick"], help="a short measurement, to check that it works")
     quick = parser.parse_args().effort == "quick"
     with exit_on_input_error():
         require("bench", "x_transformers", "psutil", what="synthlab bench")

@@ -1,4 +1,4 @@
-"""What the lab is measured against: the same architecture as others would train and test it."""
+"""Baselines of the benchmarks: the same architecture as others would train and test it."""
 
 from collections.abc import Callable, Iterable
 from typing import cast
@@ -17,9 +17,12 @@ PADDING = 4
 
 
 def make_padded_step(config: RunConfig) -> Callable[[], None]:
-    """A training step of the length task in x-transformers: as many examples as a step of ``config`` has, each a row of
-    its own, padded to the longest; forward, backward and optimizer as in that library's examples."""
-    # Of the extra bench.
+    """Return a training step of the length task in x-transformers, with as many examples as a step of ``config``.
+
+    Each example is a row of its own, padded to the longest. Forward, backward and optimizer are those of that library's
+    examples.
+    """
+    # Part of the extra bench.
     from x_transformers import Decoder, TransformerWrapper  # pyright: ignore[reportMissingImports]
 
     width, heads = config.model["width"], config.model["heads"]
@@ -41,7 +44,7 @@ def make_padded_step(config: RunConfig) -> Callable[[], None]:
         tokens = torch.randint(0, 2, (rows, longest + 2))
         tokens[:, 0] = BOS
         tokens = torch.where(place == lengths + 1, EOS, tokens).masked_fill(place > lengths + 1, PADDING)
-        h = net(tokens, return_embeddings=True)  # causal: no token sees the padding behind it
+        h = net(tokens, return_embeddings=True)  # causal: no token sees the padding after it
         last = h[torch.arange(rows), lengths.squeeze(1) + 1]
         loss = F.mse_loss(readout(last), lengths.float())
         loss.backward()
@@ -52,8 +55,10 @@ def make_padded_step(config: RunConfig) -> Callable[[], None]:
 
 
 class CausalBaseline(nn.Module):
-    """The first model of a stack without position encoding, as a plain causal Transformer on [BOS, x, EOS]: the readout
-    of whole rows, all of one length."""
+    """The first model of an ensemble without position encoding, as a plain causal Transformer on [BOS, x, EOS].
+
+    It reads out whole rows, all of one length.
+    """
 
     def __init__(self, stack: Transformer):
         super().__init__()
@@ -72,7 +77,8 @@ class CausalBaseline(nn.Module):
             )
             for block in stack.blocks
         )
-        self.blocks = cast(Iterable[nn.ModuleDict], blocks)  # PyTorch does not say of what a ModuleList consists
+        # PyTorch does not declare the type of a ModuleList's elements.
+        self.blocks = cast(Iterable[nn.ModuleDict], blocks)
         self.norm = _norm(stack.norm)
         self.up, self.down = _mlp(stack.head)
 

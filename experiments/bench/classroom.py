@@ -1,4 +1,4 @@
-"""How soon the process behind a window of the classroom reacts, as the page asks it."""
+"""Reaction times of the process behind a window of the classroom, as the page uses it."""
 
 import os
 import time
@@ -16,7 +16,7 @@ RUN = {"task": "length", "encoding": "rope", "protocol": "classroom"}  # the slo
 
 
 class Reaction(NamedTuple):
-    """Seconds from Train to the first look at the model, looks a second from then on, seconds from Stop to the last."""
+    """Seconds from Train to the first view of the model, views a second from then on, seconds from Stop to the last."""
 
     first: float
     looks: float
@@ -24,7 +24,7 @@ class Reaction(NamedTuple):
 
 
 def reaction(seconds: float) -> Reaction:
-    """Watch a run for so many seconds, on one core where the system can be told so, and stop it."""
+    """Train a run for ``seconds`` seconds, on one core if the system supports that, and stop it."""
     with _use_one_core():
         worker = Worker(grace=PATIENCE)
         try:
@@ -46,7 +46,7 @@ def reaction(seconds: float) -> Reaction:
 
 
 def _await_message(worker: Worker, kind: type[Wanted]) -> Wanted:
-    """The last message of this kind among those that come next."""
+    """Return the last message of a kind among those that come next."""
     while True:
         found = [reply for reply in worker.replies() if isinstance(reply, kind)]
         if found:
@@ -56,7 +56,7 @@ def _await_message(worker: Worker, kind: type[Wanted]) -> Wanted:
 
 @contextmanager
 def _use_one_core() -> Iterator[None]:
-    """Have processes that start here run on one core."""
+    """Make processes that start in the block run on one core."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return

@@ -1,4 +1,4 @@
-"""Whole commands, each in a process of its own and from nothing: start-up, training, evaluation, drawing included."""
+"""Whole commands, each in a new process: start-up, training, evaluation and plots included."""
 
 import subprocess
 import sys
@@ -11,13 +11,16 @@ from synthlab.storage.store import Store
 if TYPE_CHECKING:
     import psutil
 
-SAMPLING = 0.1  # seconds between looks at the memory
+SAMPLING = 0.1  # seconds between measurements of the memory
 MIB = 2**20
 
 
 class Cost(NamedTuple):
-    """Wall-clock seconds of a command, the largest memory that it and its workers held at once in MiB, the runs it
-    recorded, and the seconds that training and testing took of these, over all workers."""
+    """The cost of a command: wall-clock seconds, peak memory, runs, and seconds of training and testing.
+
+    Memory is the largest of the command and its workers at once, in MiB. The seconds of training and testing are those
+    of the recorded runs, over all workers.
+    """
 
     seconds: float
     memory: float
@@ -26,9 +29,11 @@ class Cost(NamedTuple):
 
 
 def time_command(arguments: list[str], one_core: bool = False, sampled: bool = True) -> Cost:
-    """Run ``synthlab arguments`` with a results folder of its own, on one core where the system can be told so; raises
-    CalledProcessError if it fails. Looking at the memory takes 3 % of two cores; where not ``sampled``, memory is 0."""
-    import psutil  # not everybody has it
+    """Run ``synthlab arguments`` with a results folder of its own, on one core if the system supports that.
+
+    Raises CalledProcessError if it fails. Measuring the memory takes 3 % of two cores; if not ``sampled``, memory is 0.
+    """
+    import psutil  # an optional dependency
 
     with tempfile.TemporaryDirectory() as results:
         command = [sys.executable, "-m", "synthlab", *arguments, f"results={results}"]
@@ -49,8 +54,10 @@ def time_command(arguments: list[str], one_core: bool = False, sampled: bool = T
 
 
 def _measure_memory(process: "psutil.Process") -> int:
-    """Memory of a process and all below it. Pages that they share are counted once where the system says which those
-    are (Linux), else once for each."""
+    """Return the memory of a process and all its descendants.
+
+    Shared pages are counted once if the system identifies them (Linux), else once for each.
+    """
     import psutil
 
     total = 0
@@ -59,5 +66,5 @@ def _measure_memory(process: "psutil.Process") -> int:
             memory = member.memory_full_info()
             total += getattr(memory, "pss", memory.rss)
     except (psutil.NoSuchProcess, psutil.AccessDenied):
-        pass  # it ended while we looked
+        pass  # it ended in the meantime
     return total

@@ -1,4 +1,4 @@
-"""A Transformer as a PyTorch user would write it, against the lab's on tasks with tokens for an answer."""
+"""A Transformer as a PyTorch user would write it, compared with the lab's on sequence tasks."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -56,7 +56,7 @@ class PlainModel(nn.Module):
 
 
 def make_plain_step(config: Any, vocabulary: int, tokens: int) -> Callable[[], None]:
-    """A training step on random texts, of the model and batch of ``config``."""
+    """Return a training step on random texts, of the model and batch of ``config``."""
     sizes = config.model
     model = PlainModel(vocabulary, sizes["width"], sizes["depth"], sizes["heads"])
 
@@ -68,7 +68,7 @@ def make_plain_step(config: Any, vocabulary: int, tokens: int) -> Callable[[], N
 
 
 def make_lab_step(configs: Sequence[Any]) -> Callable[[], None]:
-    """A training step of the lab's models of runs of one shape, data included."""
+    """Return a training step of the lab's models of runs of one shape, data included."""
     model = initialize(configs)
     objective = configs[0].family.make_objective(model, configs)
     return _make_step(model, lambda: objective().sum(), configs[0])
@@ -86,8 +86,11 @@ def _make_step(model: nn.Module, loss: Callable[[], Tensor], config: Any) -> Cal
 
 
 def step_seconds(config: Any, vocabulary: int, tokens: int, seconds: float, rounds: int) -> tuple[float, float, float]:
-    """Of a training step of one model on one thread: in the plain loop, on ``tokens`` tokens for each row of the batch;
-    and in the lab. Medians of rounds taken in turn, and that of their ratios."""
+    """Return the seconds of a training step of one model on one thread, in the plain loop and in the lab.
+
+    The plain loop has ``tokens`` tokens for each row of the batch. These are medians of alternating rounds; the third
+    value is the median of their ratios.
+    """
     torch.set_num_threads(1)
     steps = (make_plain_step(config, vocabulary, tokens), make_lab_step([config]))
     timed = [[seconds_a_call(step, seconds / 4) for step in steps] for _ in range(rounds)]
@@ -96,7 +99,7 @@ def step_seconds(config: Any, vocabulary: int, tokens: int, seconds: float, roun
 
 
 def testing_seconds(*overrides: str) -> float:
-    """Of testing a language model, not trained, on one thread."""
+    """Return the seconds of testing an untrained language model on one thread."""
     torch.set_num_threads(1)
     config = cast(LanguageConfig, resolve(compose(list(overrides))))
     model = initialize([config])

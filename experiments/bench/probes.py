@@ -1,4 +1,4 @@
-"""Single timings. Each runs in a process of its own, on the threads that it states, with nothing else beside it."""
+"""Single timings. Each runs in a process of its own, on the threads that it states, with nothing else running."""
 
 import time
 from collections.abc import Callable
@@ -24,27 +24,30 @@ from synthlab.rng import stream
 from synthlab.training.ensembles import ensemble_size
 from synthlab.training.execution import execute, fit
 
-REPEATS = 5  # timings behind a median
+REPEATS = 5  # number of timings of a median
 
 
 def run_in_processes(probe: Callable[..., Any], *arguments: Any, copies: int = 1) -> list[Any]:
-    """What ``probe(*arguments)`` returns in each of ``copies`` new processes that run at the same time."""
+    """Return what ``probe(*arguments)`` returns in each of ``copies`` new processes that run at the same time."""
     with ProcessPoolExecutor(copies, mp_context=get_context("spawn")) as pool:
         return [waiting.result() for waiting in [pool.submit(probe, *arguments) for _ in range(copies)]]
 
 
 def compose_run(*overrides: str) -> RunConfig:
-    """The run that overrides of the lab's default describe."""
+    """Return the run that overrides of the lab's default describe."""
     return resolve(compose(["task=length", "outrep=rsqrt", *overrides]))
 
 
 def repeat_seeds(config: Kind, models: int) -> list[Kind]:
-    """``models`` seeds of a run."""
+    """Return ``models`` seeds of a run."""
     return [config.with_seeds({"seed": seed}) for seed in range(models)]
 
 
 def examples_per_second(overrides: list[str], seconds: float, models: int | None = None, device: str = "cpu") -> float:
-    """Of the lab's own loop on one thread, data and optimizer included, in a stack of the size that a sweep takes."""
+    """Return the examples a second of the lab's own loop on one thread, data and optimizer included.
+
+    It trains an ensemble of ``models`` models; None for the size that a sweep uses.
+    """
     torch.set_num_threads(1)
     config = compose_run(*overrides)
     models = models or ensemble_size(config, device)
@@ -63,7 +66,7 @@ def examples_per_second(overrides: list[str], seconds: float, models: int | None
 
 
 def padded_examples_per_second(overrides: list[str], seconds: float, threads: int) -> float:
-    """Of x-transformers in a plain loop over padded batches."""
+    """Return the examples a second of x-transformers in a plain loop over padded batches."""
     torch.set_num_threads(threads)
     torch.manual_seed(0)
     config = compose_run(*overrides)
@@ -71,8 +74,11 @@ def padded_examples_per_second(overrides: list[str], seconds: float, threads: in
 
 
 def evaluation_seconds(length: int, sequences: int, seconds: float) -> tuple[float, float]:
-    """Of testing a model at every length 1..``length`` on one thread: all in one pass, and a batch for each length.
-    Raises AssertionError if the two disagree."""
+    """Return the seconds of testing a model at every length 1..``length`` on one thread.
+
+    The first value is that of one pass over all lengths, the second that of a batch for each. Raises AssertionError if
+    the two disagree.
+    """
     torch.set_num_threads(1)
     config = compose_run(f"test_length={length}", f"evaluation.sequences={sequences}")
     stack = build_models([config])
@@ -93,8 +99,10 @@ def evaluation_seconds(length: int, sequences: int, seconds: float) -> tuple[flo
 
 
 def flops_per_second(overrides: list[str], seconds: float) -> tuple[float, float]:
-    """Of the matrix products that training steps execute, on one thread, as torch counts them; and the peak of
-    single-precision products there."""
+    """Return the floating-point operations a second of the matrix products of training steps, and their peak.
+
+    Both are for one thread and single precision; torch counts the operations.
+    """
     torch.set_num_threads(1)
     config = compose_run(*overrides)
     configs = repeat_seeds(config, ensemble_size(config))
@@ -110,7 +118,7 @@ def flops_per_second(overrides: list[str], seconds: float) -> tuple[float, float
 
 
 def run_seconds(overrides: list[str]) -> float:
-    """Of one run alone, trained and tested, start-up left aside."""
+    """Return the seconds of one run alone, trained and tested, without start-up."""
     torch.set_num_threads(1)
     execute(compose_run(*overrides, "protocol.steps=20"))
     started = time.perf_counter()
@@ -119,8 +127,11 @@ def run_seconds(overrides: list[str]) -> float:
 
 
 def growing_cost(train_length: int, test_length: int, steps: int, sequences: int) -> tuple[float, float]:
-    """Seconds of training on lengths up to ``train_length`` and testing up to ``test_length``, on one thread: in one
-    packed run; and the sum over all lengths of runs of their own, timed at some and interpolated."""
+    """Return the seconds of training on lengths up to ``train_length`` and testing up to ``test_length``.
+
+    They are for one thread: in one packed run; and as the sum over all lengths of separate runs, timed at some and
+    interpolated.
+    """
     torch.set_num_threads(1)
     lengths = [f"train_length={train_length}", f"test_length={test_length}", f"evaluation.sequences={sequences}"]
     config = compose_run(*lengths, f"protocol.steps={steps}")
@@ -145,14 +156,14 @@ def growing_cost(train_length: int, test_length: int, steps: int, sequences: int
 
 
 def _sum_over_lengths(call: Callable[[int], None], longest: int) -> float:
-    """The sum of ``call``'s seconds over lengths 1..``longest``."""
+    """Return the sum of ``call``'s seconds over lengths 1..``longest``."""
     timed = np.unique(np.geomspace(1, longest, 10).round().astype(int))
     seconds = [seconds_a_call(lambda length=int(length): call(length), 0.1) for length in timed]
     return float(np.interp(range(1, longest + 1), timed, seconds).sum())
 
 
 def seconds_a_call(call: Callable[[], Any], seconds: float) -> float:
-    """The median over blocks of calls that take about ``seconds`` together, after one to warm up."""
+    """Return the median over blocks of calls that take about ``seconds`` together, after one to warm up."""
     call()
     started = time.perf_counter()
     call()

@@ -1,4 +1,4 @@
-"""Sequence tasks: the time to draw their examples against that to train on them."""
+"""Sequence tasks: the time to draw their examples against the time to train on them."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -16,8 +16,10 @@ from synthlab.training.ensembles import ensemble_size
 
 
 def drawing_share(seconds: float, *overrides: str) -> float:
-    """The time to draw the examples of a step, in times that of the rest of the step, on one thread; each is timed for
-    about so many ``seconds``, over as many steps as are drawn at once. Runs are as many as an ensemble has."""
+    """Return the time to draw the examples of a step, divided by that of the rest of the step, on one thread.
+
+    Each is timed for about ``seconds``, over as many steps as are drawn at once, with as many runs as an ensemble has.
+    """
     torch.set_num_threads(1)
     first = cast(SequencesConfig, resolve(compose(list(overrides))))
     configs, examples = repeat_seeds(first, ensemble_size(first)), Examples(first)
@@ -31,5 +33,5 @@ def drawing_share(seconds: float, *overrides: str) -> float:
 
 
 def every_drawing_share(seconds: float) -> dict[str, float]:
-    """Of every task as ``conf/task/`` has it."""
+    """Return the share of every task with the settings of ``conf/task/``."""
     return {name: drawing_share(seconds, f"task={name}") for name in PROBLEMS}

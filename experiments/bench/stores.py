@@ -1,5 +1,7 @@
-"""``python -m experiments.bench.stores [RECORDS ...]``: what a store costs as it grows, with records that are made, not
-trained. Writes a row for each number of records to results/bench/stores.csv."""
+"""``python -m experiments.bench.stores [RECORDS ...]``: measure what a store costs as it grows.
+
+Its records are made up, not trained. Writes a row for each number of records to results/bench/stores.csv.
+"""
 
 import resource
 import sys
@@ -30,13 +32,13 @@ TASKS, ENCODINGS = ("mean", "length", "sum"), ("nope", "alibi", "rope", "learned
 
 
 def make_configs(number: int) -> list[RunConfig]:
-    """Runs of the lab's default protocol: tasks, encodings and as many seeds as it takes."""
+    """Return runs of the lab's default protocol: tasks, encodings and as many seeds as needed."""
     kinds = [resolve(compose([f"task={task}", f"encoding={name}"])) for task in TASKS for name in ENCODINGS]
     return [kinds[i % len(kinds)].with_seeds({"seed": i // len(kinds)}) for i in range(number)]
 
 
 def make_record(config: RunConfig, numbers: np.random.Generator) -> Record:
-    """A record as large as a trained one, filled with random numbers."""
+    """Return a record as large as a trained one, filled with random numbers."""
     protocol, lengths = config.protocol, range(1, config.test_length + 1)
     steps = range(protocol.record_every, protocol.steps + 1, protocol.record_every)
     metrics = {name: numbers.random(len(lengths)) for name in METRICS}
@@ -49,7 +51,7 @@ def make_record(config: RunConfig, numbers: np.random.Generator) -> Record:
 
 
 def costs(number: int) -> dict[str, Any]:
-    """What a store of so many records costs: seconds, MiB, files."""
+    """Return the costs of a store with ``number`` records: seconds, MiB, files."""
     asked, numbers = make_configs(number), np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
         store, out = Store(folder), Path(folder, "runs.parquet")
@@ -75,15 +77,15 @@ def costs(number: int) -> dict[str, Any]:
 
 
 def time_task(task: Callable[[], Any]) -> tuple[float, Any]:
-    """How many seconds ``task`` takes, and what it returns."""
+    """Return the seconds that ``task`` takes, and its result."""
     began = time.perf_counter()
     result = task()
     return time.perf_counter() - began, result
 
 
 def time_in_process(task: Callable[[], Any]) -> tuple[float, float]:
-    """Seconds of ``task`` and the peak memory, in MiB, of a process of its own that does it."""
-    context = get_context("fork")  # the task need not be pickled
+    """Return the seconds of ``task`` and the peak memory, in MiB, of a separate process that runs it."""
+    context = get_context("fork")  # with fork, the task need not be pickled
     queue = context.Queue()
 
     def work() -> None:

@@ -44,6 +44,7 @@ FOUND = (
     ),
 )
 def on_average(runs: pd.DataFrame) -> list[Check]:
+    """Check that the gain of randomized positions is positive, of each encoding and of the best."""
     table = score_runs(runs)
     of_each = {arm: gain(table, arm) for arm in _find_paired(table)}
     of_best = {"best encoding of each task and seed": best(table, True) - best(table, False)}
@@ -63,6 +64,7 @@ def on_average(runs: pd.DataFrame) -> list[Check]:
     why=FOUND,
 )
 def without_positions(runs: pd.DataFrame) -> list[Check]:
+    """Check that no position encoding scores higher than each encoding without randomized positions."""
     table = score_runs(runs)
     return _raise({f"nope over {arm}": _compare_arms(table, "nope", arm) for arm in _find_paired(table)})
 
@@ -78,28 +80,35 @@ def without_positions(runs: pd.DataFrame) -> list[Check]:
     why=FOUND,
 )
 def above_none(runs: pd.DataFrame) -> list[Check]:
+    """Check that each encoding with randomized positions scores higher than no position encoding."""
     table = score_runs(runs)
     randomized = [RANDOMIZED + arm for arm in _find_paired(table)]
     return _raise({f"{arm} over nope": _compare_arms(table, arm, "nope") for arm in randomized})
 
 
 def _find_paired(table: pd.DataFrame) -> list[str]:
-    """The encodings that are there with randomized positions and without. Raises NoEvidence where there are none."""
+    """Return the encodings with runs both with randomized positions and without.
+
+    Raises NoEvidence if there are none.
+    """
     if not find_pairs(table):
         raise NoEvidence("no encoding that is there with randomized positions and without")
     return find_pairs(table)
 
 
 def _compare_arms(table: pd.DataFrame, arm: str, other: str) -> pd.Series:
-    """By how much ``arm`` scores more than ``other``. Raises NoEvidence without runs of ``nope``."""
+    """Return by how much ``arm`` scores more than ``other``. Raises NoEvidence without runs of ``nope``."""
     if "nope" not in table:
         raise NoEvidence("no finished run without positions")
     return table[arm] - table[other]
 
 
 def _raise(gains: Mapping[str, pd.Series]) -> list[Check]:
-    """That the mean over tasks of each of ``gains``, given for each task and seed, is positive, also without the task
-    that it owes most to. Seeds that lack a task are left out: tasks differ by far more than seeds do."""
+    """Check that the mean over tasks of each of ``gains`` is positive, also without the task with the largest gain.
+
+    ``gains`` has a value for each task and seed. Seeds that lack a task are left out: tasks differ by far more than
+    seeds.
+    """
     found = []
     for what, of_runs in gains.items():
         table = of_runs.unstack("task").dropna()
@@ -118,7 +127,7 @@ def _is_positive(what: str, gains: pd.Series) -> Check:
 
 
 def stays_low(runs: pd.DataFrame) -> list[Check]:
-    """That under no plain encoding a task generalizes: that the best of them, for each seed, stays below ``LEVEL``."""
+    """Check that no task generalizes under a plain encoding: the best of them stays below ``LEVEL`` for each seed."""
     table = score_runs(runs)
     arms = select_plain(table)
     if not arms:

@@ -1,4 +1,4 @@
-"""Both papers as the machinery of studies takes them: their studies are the files of ``conf/study/chomsky/``."""
+"""Both papers in the form of studies, which are the files of ``conf/study/chomsky/``."""
 
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ ABOUT = About(
 
 
 class Chomsky(Reproduction):
-    """The papers' tasks, by accuracy per token; the maximum, which the papers report, beside median and range."""
+    """The papers' tasks, by accuracy per token; with the maximum, which the papers report, and median and range."""
 
     numbers = HERE / "published.yaml"
     level = 1 - LEVEL
@@ -48,20 +48,20 @@ class Chomsky(Reproduction):
 
 
 def format_arms(arms: pd.DataFrame) -> pd.DataFrame:
-    """The table of tasks and arms for a reader, in words."""
+    """Return the table of tasks and arms in words, for readers."""
     fit = [f"{row.fit} of {row.runs}" for row in arms.itertuples()]
     numbers = format_numbers(arms[["task", "level", "arm", "within", "median", "least", "greatest"]])
     return numbers.rename(columns={"arm": "encoding"}).assign(fit=fit)
 
 
 def format_numbers(table: pd.DataFrame) -> pd.DataFrame:
-    """Numbers with three decimals, and nothing where there is none."""
+    """Return the table with three decimals, and empty for missing numbers."""
     parts = table.select_dtypes("number")
     return table.assign(**{str(name): parts[name].map(format_number) for name in parts})
 
 
 def results(folder: Path) -> Rows:
-    """A row for each task: the maxima that the papers report, and the gain over pairs of runs."""
+    """Return a row for each task: the maxima that the papers report, and the gain over pairs of runs."""
     return [
         {
             "task": row["task"],

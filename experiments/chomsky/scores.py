@@ -1,4 +1,4 @@
-"""The papers' score, accuracy per token on lengths beyond training, mean over these; and what the maximum makes of it.
+"""The papers' score: accuracy per token, averaged over lengths beyond training; and the effect of taking maxima.
 
 Arms are position encodings. One called ``randomized X`` is the encoding X with randomized positions; the others are
 plain.
@@ -26,14 +26,14 @@ LEVELS = {
 
 
 def score_runs(runs: pd.DataFrame) -> pd.DataFrame:
-    """The score of each run: a row for each task and seed, a column for each arm; NaN where a run is missing.
+    """Return the score of each run: a row for each task and seed, a column for each arm; NaN for a missing run.
 
     Args:
-        runs: A row for each finished run and range of lengths, as ``reproduction`` makes it. Ranges count by how many
-            lengths they hold.
+        runs: A row for each finished run and range of lengths, as ``reproduction`` makes it. Ranges are weighted by
+            their number of lengths.
 
     Raises:
-        NoEvidence: Where no run is finished that is tested beyond training.
+        NoEvidence: No finished run is tested beyond training.
     """
     means = mean_beyond(runs, "tokens", "sequences")
     if means.empty:
@@ -42,31 +42,36 @@ def score_runs(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def select_plain(table: pd.DataFrame) -> list[str]:
-    """The arms without randomized positions."""
+    """Return the arms without randomized positions."""
     return [arm for arm in table.columns if not arm.startswith(RANDOMIZED)]
 
 
 def find_pairs(table: pd.DataFrame) -> list[str]:
-    """The encodings that are there both plain and with randomized positions."""
+    """Return the encodings that exist both plain and with randomized positions."""
     return [arm for arm in select_plain(table) if RANDOMIZED + arm in table.columns]
 
 
 def gain(table: pd.DataFrame, arm: str) -> pd.Series:
-    """By how much randomized positions raise the score of an encoding, for each task and seed."""
+    """Return by how much randomized positions raise the score of an encoding, for each task and seed."""
     return table[RANDOMIZED + arm] - table[arm]
 
 
 def best(table: pd.DataFrame, randomized: bool) -> pd.Series:
-    """For each task and seed the maximum over the plain arms or over the ``randomized`` ones; NaN where one is
-    missing, since a maximum over fewer is less."""
+    """Return, for each task and seed, the maximum over the plain arms or over the ``randomized`` ones.
+
+    It is NaN if one is missing, since a maximum over fewer is smaller.
+    """
     arms = [arm for arm in table.columns if arm.startswith(RANDOMIZED) == randomized]
     return table[arms].max(axis="columns", skipna=False)
 
 
 def by_arm(runs: pd.DataFrame, trained: Mapping[tuple[str, str], int]) -> pd.DataFrame:
-    """A row for each task and arm: ``within``, the median accuracy per token on training lengths; of the score
-    ``median``, ``least`` and ``greatest`` over seeds, the last of which the papers report; how many runs ``fit`` of
-    those ``finished`` and of those ``trained``."""
+    """Return a row for each task and arm, with accuracy, scores and numbers of runs.
+
+    ``within`` is the median accuracy per token on training lengths. ``median``, ``least`` and ``greatest`` are those of
+    the score over seeds; the papers report the greatest. ``fit`` counts the runs that fit, of those ``finished`` and of
+    those ``trained``.
+    """
     table, rows = score_runs(runs), []
     for (task, arm), of_arm in runs.groupby(["task", "arm"], sort=False):
         inside = of_arm.loc[of_arm["last"] <= of_arm["train_length"], "tokens"]
@@ -80,9 +85,12 @@ def by_arm(runs: pd.DataFrame, trained: Mapping[tuple[str, str], int]) -> pd.Dat
 
 
 def by_task(runs: pd.DataFrame) -> pd.DataFrame:
-    """A row for each task, and their mean: the maximum over seeds and encodings without and with randomized positions,
-    and its ``gain_of_maxima``; and the median, least and greatest of the gain over all pairs of runs that differ by
-    randomized positions alone. Empty without such pairs."""
+    """Return a row for each task, and their mean: maxima over runs, and the gain over pairs of runs.
+
+    The maxima are those over seeds and encodings, without and with randomized positions, with their ``gain_of_maxima``.
+    The median, least and greatest gain are over all pairs of runs that differ only by randomized positions. Empty
+    without such pairs.
+    """
     table, rows = score_runs(runs), []
     if not find_pairs(table):
         return pd.DataFrame()

@@ -1,7 +1,7 @@
-"""The paper's claims on which tasks generalize, each decided in miniature.
+"""The paper's claims on which tasks generalize, each tested in miniature.
 
 Arms are position encodings: ``learned``, learned positions with random offsets in training, and ``nope``, none; and
-``learned, scale 1``, learned positions that begin as large as the tokens.
+``learned, scale 1``, learned positions initialized as large as the tokens.
 """
 
 import pandas as pd
@@ -29,26 +29,26 @@ WHY = (
 )
 WHY_NOT = f"{WHY}; where no run fits, nothing is tested"
 RESULTS = "section 5, Figures 1 and 2 and their data"
-WITHOUT = ("interleaved_majority", "tomita4")  # no program without positional functions
+WITHOUT = ("interleaved_majority", "tomita4")  # tasks without a program without positional functions
 
 
 def generalizes(runs: pd.DataFrame, arm: str) -> list[Check]:
-    """That runs of an ``arm`` generalize to all lengths that the paper tested."""
+    """Check that runs of an ``arm`` generalize to all lengths that the paper tested."""
     return checks.generalizes(select_published(runs), arm, LEVEL)
 
 
 def fails(runs: pd.DataFrame, arm: str) -> list[Check]:
-    """That runs of an ``arm`` do not generalize to the longest that the paper tested."""
+    """Check that runs of an ``arm`` do not generalize to the longest lengths that the paper tested."""
     return checks.fails(select_published(runs), arm, LEVEL)
 
 
 def with_positions_alone(runs: pd.DataFrame, other: str = "nope") -> list[Check]:
-    """That runs generalize with small learned positions, and those of the ``other`` encoding do not."""
+    """Check that runs generalize with small learned positions, and those of the ``other`` encoding do not."""
     return [*generalizes(runs, "learned"), *fails(runs, other)]
 
 
 def with_neither(runs: pd.DataFrame) -> list[Check]:
-    """That runs generalize neither with learned positions nor without."""
+    """Check that runs generalize neither with learned positions nor without."""
     return [*fails(runs, "learned"), *fails(runs, "nope")]
 
 
@@ -138,6 +138,7 @@ claim(
     why=WHY_NOT,
 )
 def without_positions(runs: pd.DataFrame) -> list[Check]:
+    """Check runs without positions: that they fail on the tasks ``WITHOUT``, and generalize on others."""
     check = fails if runs["task"].isin(WITHOUT).all() else generalizes
     return check(runs, "nope")
 

@@ -1,4 +1,4 @@
-"""Huang et al. (2025) as the machinery of studies takes it: its studies are the files of ``conf/study/crasp/``."""
+"""Huang et al. (2025) in the form of studies, which are the files of ``conf/study/crasp/``."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from experiments.sequences.reproduction import Reproduction
 from synthlab.studies.presentation.report import About
 from synthlab.studies.study import Paper, Rows
 
-NONE = "-"  # what was not published, or is not known
+NONE = "-"  # not published, or unknown
 HERE = Path(__file__).parent
 ABOUT = About(
     "The tasks and regular languages, in miniature,",
@@ -24,15 +24,21 @@ ABOUT = About(
 
 
 class Crasp(Reproduction):
-    """The paper's tasks; a model generalizes if it errs less often than the paper's own best of those that do not."""
+    """The paper's tasks.
+
+    A model generalizes if its error rate is below that of the paper's best model that does not.
+    """
 
     numbers = HERE / "published.yaml"
     level = LEVEL
 
 
 def results(folder: Path) -> Rows:
-    """A row for each task and encoding: what the theory expects, what was published in the last range of lengths, ours
-    at the same multiples of the training length, and ours in the last range of our own."""
+    """Return a row for each task and encoding.
+
+    It has the expectation of the theory, the published number in the last range of lengths, ours at the same multiples
+    of the training length, and ours in the last range of our own.
+    """
     table = read_tables(folder / TABLES)["tasks_table"]
     names, rows = {"learned": "learned, offsets", "nope": "none"}, []
     for (task, arm), of_arm in table[table["arm"].isin(names)].groupby(["task", "arm"], sort=False):
@@ -56,13 +62,13 @@ def results(folder: Path) -> Rows:
 
 
 def _format_published(row: pd.Series) -> str:
-    """The mean over runs that were kept, and over all where that is another."""
+    """Return the mean over runs that were kept, and over all if it differs."""
     kept, of_all = (format_number(row[name], NONE) for name in ("published", "published_all"))
     return kept if of_all in (NONE, kept) else f"{kept}, of all {of_all}"
 
 
 def _spread(row: pd.Series) -> str:
-    """The median over seeds with least and greatest."""
+    """Return the median over seeds with least and greatest."""
     return f"{format_number(row['median'])} [{format_number(row['least'])}, {format_number(row['greatest'])}]"
 
 

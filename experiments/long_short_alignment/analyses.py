@@ -1,4 +1,4 @@
-"""What a study makes of its runs: panels of figures and tables, from which its claims are judged."""
+"""Analyses of a study's runs: panels of figures and tables, from which its claims are judged."""
 
 import re
 from abc import ABC, abstractmethod
@@ -28,15 +28,15 @@ Names = Annotated[list[str], Field(min_length=1)]
 
 
 class Analysis(ABC):
-    """A kind of study. Its constructor's arguments stand in the study's file, beside its ``name``."""
+    """A kind of analysis. The study's file has its ``name`` and its constructor's arguments."""
 
-    kind: type[ScalarConfig] | None = None  # of its runs; None: that of their tasks' family
-    reach = FAR  # training lengths that its runs must be tested up to
+    kind: type[ScalarConfig] | None = None  # the kind of its runs; None: that of their tasks' family
+    reach = FAR  # multiple of the training length up to which its runs must be tested
     least_arms = 1
 
     @classmethod
     def check(cls, study: str, config: Config) -> None:
-        """Raise InputError for a run of ``study`` that this analysis could make nothing of."""
+        """Raise InputError for a run of ``study`` that this analysis cannot use."""
         if config.test_length < cls.reach * config.train_length:
             raise InputError(
                 f"test_length={config.test_length}: {study} needs {cls.reach} times "
@@ -44,33 +44,35 @@ class Analysis(ABC):
             )
 
     def runs(self, records: Sequence[Record], names: Mapping[str, Named]) -> pd.DataFrame:
-        """A row for each finished run, which is one of the study's CSVs; ``names`` are given by identity."""
+        """Return a row for each finished run, which is one of the study's CSVs; ``names`` are by identity."""
         return make_run_table(records, names)
 
     def fits(self, runs: pd.DataFrame, records: Sequence[Record], level: float) -> pd.Series:
-        """Whether each of the ``runs``, whose ``records`` are given, fits, as the study's ``fit``, ``level``, asks."""
+        """Return True for each of the ``runs``, with their ``records``, that fits by the study's ``fit``, ``level``."""
         return mark_fits(runs, level)
 
     def restrict(self, runs: pd.DataFrame) -> pd.DataFrame:
-        """Some of the ``runs`` as they are where there are no others."""
+        """Return a part of the ``runs`` as it would be if there were no others."""
         return runs
 
     @abstractmethod
     def panels(self, runs: pd.DataFrame, records: Sequence[Record]) -> dict[str, Drawn]:
-        """The figure's panels, by key, each with its data."""
+        """Return the figure's panels, by key, each with its data."""
 
     def tables(self, runs: pd.DataFrame, records: Sequence[Record]) -> dict[str, pd.DataFrame]:
-        """Further tables, by name."""
+        """Return further tables, by name."""
         return {}
 
     def lines(self, tables: Mapping[str, pd.DataFrame]) -> list[str]:
-        """What the terminal says of those tables."""
+        """Return lines for the terminal on those tables."""
         return []
 
 
 class Effect(Analysis):
-    """How the arms of a study differ from the first, in each of ``quantities``: a panel for each, a line for each
-    variant. Runs of one variant and seed are compared with one another."""
+    """How the arms of a study differ from the first, in each of ``quantities``.
+
+    There is a panel for each quantity, with a line for each variant. Runs of one variant and seed are compared.
+    """
 
     least_arms = 2
 
@@ -92,8 +94,10 @@ class Effect(Analysis):
 
 
 class Compute(Effect):
-    """The same, with what a step costs, with the regularizer and without: a further table, measured on one thread of
-    this machine."""
+    """The same, with the cost of a step with the regularizer and without.
+
+    The cost is a further table, measured on one thread of this machine.
+    """
 
     def tables(self, runs, records):
         return {"cost": step_costs(cast(LanguageConfig, records[0].config))}
@@ -107,7 +111,7 @@ class Compute(Effect):
 
 
 class ByContext(Analysis):
-    """Loss by the number of tokens seen, as it differs from that of the first arm: a panel for each variant."""
+    """Loss by the number of tokens seen, less that of the first arm: a panel for each variant."""
 
     least_arms = 2
 
@@ -123,7 +127,7 @@ class ByContext(Analysis):
 
 
 class ByDepth(Analysis):
-    """How often facts are recalled, by where in the text they stand: a panel for each variant and text length."""
+    """Recall of facts by their place in the text: a panel for each variant and text length."""
 
     reach = 1
 
@@ -132,7 +136,7 @@ class ByDepth(Analysis):
         super().check(study, config)
         assert isinstance(config, LanguageConfig)  # see ``kind``
         if not LANGUAGES.find(config.task["name"]).kinds:
-            raise InputError(f"task={config.task['name']}: {study} asks for facts; choose recall or tracking")
+            raise InputError(f"task={config.task['name']}: {study} needs facts; choose recall or tracking")
 
     def panels(self, runs, records):
         facts = by_depth(runs).assign(series=lambda d: d["arm"])
@@ -151,7 +155,7 @@ class ByDepth(Analysis):
 
 
 class Plain(Analysis):
-    """The runs in a table, and their loss by context."""
+    """A table of the runs, and their loss by context."""
 
     reach = 1
 
@@ -172,18 +176,18 @@ def _aggregate_seeds(every: pd.DataFrame) -> pd.DataFrame:
 
 
 def _sort_by_arm(drawn: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """The rows of each series in the order of the study's arms."""
+    """Return the rows of each series in the order of the study's arms."""
     order = list(dict.fromkeys(runs["arm"]))
     return drawn.sort_values("arm", key=lambda arm: arm.map(order.index), kind="stable").reset_index(drop=True)
 
 
 def _file_name(name: str) -> str:
-    """``yarn, fine-tuned`` as a part of a file's name."""
+    """Return ``yarn, fine-tuned`` as a part of a file's name."""
     return re.sub(r"[^A-Za-z0-9.+-]+", "_", name)
 
 
 def check_quantities(field: str, names: Sequence[str]) -> None:
-    """Raise InputError for a quantity that is not measured; ``field`` of the analysis asks for it."""
+    """Raise InputError for an unknown quantity; ``field`` of the analysis names it."""
     for name in names:
         if name not in QUANTITIES:
             raise InputError(describe_unknown(f"analysis.{field}", name, QUANTITIES))

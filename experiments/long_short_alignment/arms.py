@@ -1,4 +1,4 @@
-"""The arms of a study: what each run measured, and how it differs from the arm that the others are held against."""
+"""Arms of a study: the measurements of each run, and their differences from the baseline arm."""
 
 from collections.abc import Sequence
 
@@ -7,11 +7,11 @@ import pandas as pd
 from synthlab.storage.records import Record
 from synthlab.studies.evidence import NoEvidence
 
-BIN = 8  # tokens seen that share a point of a curve: single ones differ by the noise of the test texts
+BIN = 8  # number of context lengths that share a point of a curve: single ones differ by the noise of the test texts
 
 
 def baseline(runs: pd.DataFrame) -> str:
-    """The arm that the others are held against. Raises NoEvidence where none of its runs is finished."""
+    """Return the baseline arm. Raises NoEvidence if none of its runs is finished."""
     arms = runs.loc[runs["baseline"], "arm"]
     if arms.empty:
         raise NoEvidence("no finished run of the arm that the others are held against")
@@ -19,16 +19,20 @@ def baseline(runs: pd.DataFrame) -> str:
 
 
 def differences(runs: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    """Each run's ``quantity`` less that of the baseline's run of the same variant and seed, where there is one. Raises
-    NoEvidence where there is none at all."""
+    """Return each run's ``quantity`` less that of the baseline's run of the same variant and seed.
+
+    Runs without such a baseline run are left out. Raises NoEvidence if there is no finished baseline run.
+    """
     keys = ["variant", "seed"]
     compared = runs.filter(["arm", *keys, quantity, "fit"]).assign(series=runs["variant"])
     return less_baseline(compared, keys, quantity, baseline(runs))
 
 
 def less_baseline(rows: pd.DataFrame, keys: list[str], quantity: str, first: str) -> pd.DataFrame:
-    """``rows`` with ``quantity`` less that of the arm ``first`` where the ``keys`` agree, those for which it is there.
-    If the rows say whether their run ``fit``, a change does if both runs do."""
+    """Return ``rows`` with ``quantity`` less that of the arm ``first`` with equal ``keys``, if there is one.
+
+    If the rows have a column ``fit``, a difference fits if both runs do.
+    """
     base = rows[rows["arm"] == first].set_index(keys).reindex(pd.MultiIndex.from_frame(rows[keys]))
     changed = {quantity: rows[quantity].to_numpy() - base[quantity].to_numpy()}
     if "fit" in rows:
@@ -37,7 +41,7 @@ def less_baseline(rows: pd.DataFrame, keys: list[str], quantity: str, first: str
 
 
 def bin_by_tokens(runs: pd.DataFrame, records: Sequence[Record]) -> pd.DataFrame:
-    """The loss of each run by the number of tokens seen, ``BIN`` of them a row."""
+    """Return the loss of each run by the number of tokens seen, with ``BIN`` of them in a row."""
     by_id, parts = {record.config.id: record for record in records}, []
     names = [name for name in ("arm", "variant", "seed", "train_length", "fit") if name in runs]
     for row in runs.itertuples():
@@ -48,7 +52,7 @@ def bin_by_tokens(runs: pd.DataFrame, records: Sequence[Record]) -> pd.DataFrame
 
 
 def by_depth(runs: pd.DataFrame) -> pd.DataFrame:
-    """Shares of right answers: a row for each run, text length and depth."""
+    """Return proportions of right answers: a row for each run, text length and depth."""
     columns = [column.split("@") for column in runs.columns if column.startswith("accuracy@")]
     return pd.concat(
         [

@@ -1,4 +1,4 @@
-"""Checks that claims about arms are made of: differences from the arm that the others are held against."""
+"""Checks for claims about arms: differences from the baseline arm."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ from synthlab.studies.evidence import NoEvidence
 
 
 def effects(runs: pd.DataFrame, arm: str, quantity: str) -> dict[str, np.ndarray]:
-    """By model, how far ``arm`` differs from the first arm in a quantity, for each seed. Raises NoEvidence."""
+    """Return, by model, how far ``arm`` differs from the first arm in a quantity, for each seed. Raises NoEvidence."""
     found = differences(runs, quantity)
     found = found[found["arm"] == arm]
     if found.empty:
@@ -22,7 +22,7 @@ def effects(runs: pd.DataFrame, arm: str, quantity: str) -> dict[str, np.ndarray
 def checks(
     runs: pd.DataFrame, arms: Sequence[str], quantity: str, what: str, low: float = -np.inf, high: float = np.inf
 ) -> list[Check]:
-    """A check for each arm and model on the difference from the first arm."""
+    """Return a check for each arm and model on the difference from the first arm."""
     return [
         Check(f"{model}, {arm}: {what}", values, low, high)
         for arm in arms
@@ -40,10 +40,10 @@ def recall_checks(
     high: float = np.inf,
     centre: float | None = 0.0,
 ) -> list[Check]:
-    """Return a check for each model on the change of the share of right answers for facts at ``depths``.
+    """Return a check for each model on the change of recall for facts at ``depths``.
 
-    It is not tested where none of the runs of the ``arm`` fits: models that have not learned to recall cannot say where
-    they forget.
+    Recall is the proportion of right answers. The check is not tested if none of the runs of the ``arm`` fits: models
+    that have not learned to recall cannot show where they forget.
     """
     found = []
     for model, values in _recall_effects(runs, arm, depths, multiple).items():
@@ -54,7 +54,7 @@ def recall_checks(
 
 
 def _recall_effects(runs: pd.DataFrame, arm: str, depths: Sequence[float], multiple: int) -> Mapping[str, np.ndarray]:
-    """By model, the change of the share of right answers for facts at ``depths``, for each seed."""
+    """Return, by model, the change of the proportion of right answers for facts at ``depths``, for each seed."""
     facts = by_depth(runs)
     chosen = facts[facts["depth"].isin(depths) & (facts["length"] == multiple * runs["train_length"].iloc[0])]
     if set(depths) - set(chosen["depth"]):

@@ -1,4 +1,4 @@
-"""The paper's claims about language models (sections 4 to 6, appendix E, the rebuttals), each decided in miniature."""
+"""The paper's claims about language models (sections 4 to 6, appendix E, the rebuttals), each tested in miniature."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from experiments.long_short_alignment.extension_claims import EXTENSIONS
 from synthlab.studies.checks import Check
 from synthlab.studies.verdicts import Claims
 
-# Those on what correlates with the loss or error, those on context extension, and those that follow.
+# The claims on predictors of the loss or error, those on context extension, and those that follow.
 CLAIMS = Claims[pd.DataFrame](CORRELATIONS | EXTENSIONS)
 claim = CLAIMS.claim
 BEYOND = "change of the loss after 3 to 4 training lengths, nats"
@@ -55,6 +55,7 @@ claim(
     why="0.01 nats is half a percent of the loss",
 )
 def calibration(runs: pd.DataFrame) -> list[Check]:
+    """Check the change of the calibrated loss beyond training with alpha 0.1."""
     what = "change of the calibrated loss after 3 to 4 training lengths, nats"
     return checks(runs, ("alpha 0.1",), "calibrated_loss_4x", what, high=0.01)
 
@@ -101,6 +102,7 @@ claim(
     why="any gain counts; 0.01 nats within the training length is less than seeds differ by",
 )
 def without_entropy(runs: pd.DataFrame) -> list[Check]:
+    """Check the change of the loss with the symmetric KL divergence, beyond and within the training length."""
     return [
         *checks(runs, ("alpha 0.1, excess", "alpha 1, excess"), "loss_4x", BEYOND, high=0.0),
         *checks(runs, ("alpha 1, excess",), "loss_1x", "change of the loss within the training length", high=0.01),
@@ -117,6 +119,7 @@ def without_entropy(runs: pd.DataFrame) -> list[Check]:
     why="0.0125 nats raise perplexity by 1.2 %, the most that the rebuttal prints (5.74 to 5.81)",
 )
 def harmless_within(runs: pd.DataFrame) -> list[Check]:
+    """Check the change of the loss within the training length with alpha 0.1."""
     return checks(runs, ("alpha 0.1",), "loss_1x", "change of the loss within the training length, nats", high=0.0125)
 
 
@@ -131,6 +134,7 @@ def harmless_within(runs: pd.DataFrame) -> list[Check]:
     why="0.01 nats is half a percent of the loss",
 )
 def quarter(runs: pd.DataFrame) -> list[Check]:
+    """Check the change of the loss with offsets to a quarter of the training length, and with larger ones."""
     return [
         *checks(runs, ("1 to l/4",), "loss_4x", BEYOND, low=-0.01, high=0.01),
         *checks(runs, ("l/4 to l/2",), "loss_4x", BEYOND, low=0.0),
@@ -159,7 +163,7 @@ claim(
 
 
 def equal_compute(runs: pd.DataFrame, arms: Sequence[str]) -> list[Check]:
-    """That each of ``arms`` has a lower loss beyond training than as long a training without the regularizer."""
+    """Check that each of ``arms`` has a lower loss beyond training than equal compute without the regularizer."""
     found = []
     for arm in arms:
         for other in ("two, 5 % more steps", "one, twice the steps"):
@@ -226,6 +230,7 @@ claim(
     why="any gain counts",
 )
 def longer_recall(runs: pd.DataFrame) -> list[Check]:
+    """Check that recall at four training lengths improves with alpha 0.1."""
     depths = sorted(by_depth(runs)["depth"].unique())
     what = "change at four training lengths"
-    return recall_checks(runs, "alpha 0.1", depths, what, 4, low=1e-9, centre=None)  # more than 0 has no scale
+    return recall_checks(runs, "alpha 0.1", depths, what, 4, low=1e-9, centre=None)  # more than 0 cannot be scaled

@@ -1,4 +1,4 @@
-"""The claims on what correlates with the loss or error on longer inputs, over models."""
+"""The claims on which quantities correlate with the loss or error on longer inputs, over models."""
 
 from collections.abc import Callable
 from itertools import product
@@ -25,17 +25,19 @@ from synthlab.studies.verdicts import Claims
 CORRELATIONS = Claims[pd.DataFrame]()
 claim = CORRELATIONS.claim
 TRAINING = 0.76  # Pearson's correlation of the training loss with the log of perplexity, of the columns of table 1
-ALIKE = ("setting", "seed")  # models that are alike in these are trained alike
+ALIKE = ("setting", "seed")  # models with equal values in these are trained alike
 DISTANCES = {"sce": "misalignment", "excess": "misalignment beyond entropy"}
 WITNESSES_OF_MODELS = ("settings", "encodings")
-NO_OTHER = None  # no threshold is half or twice that of a correlation, which ends at 1
+NO_OTHER = None  # a threshold of a correlation cannot be scaled, since correlations end at 1
 
 
 def check_estimate(
     runs: pd.DataFrame, what: str, found: Correlation, of: str, low: float, centre: float | None = 0.0
 ) -> Check:
-    """A check on a correlation whose interval rests on the independent witnesses ``of`` the ``runs``. Raises
-    NoEvidence where these are too few for an interval."""
+    """Return a check on a correlation whose interval rests on independent units, ``of`` the ``runs``.
+
+    Raises NoEvidence if these are too few for an interval.
+    """
     number = int(runs[WITNESSES[of]].nunique())
     if number < LEAST_GROUPS:
         raise NoEvidence(f"{number} {of} are too few for an interval: it takes {LEAST_GROUPS}")
@@ -46,15 +48,18 @@ def check_estimate(
 
 
 def check_lead(runs: pd.DataFrame, x: str, name: str, y: str, of: str) -> Check:
-    """A check that the correlation with ``y`` of ``x``, which is called ``name``, exceeds that of the training loss,
-    among models trained alike. Raises NoEvidence as ``check_estimate`` does."""
+    """Return a check that ``x`` correlates more strongly with ``y`` than the training loss does.
+
+    It compares models that are trained alike; ``name`` is the name of ``x``. Raises NoEvidence as ``check_estimate``
+    does.
+    """
     first, other = f"{x}{WITHIN}", f"loss_1x{WITHIN}"
     value = widen_by_leaving_out(runs, [first, other, y], of, ALIKE, lambda rows, by: lead(rows, first, other, y, by))
     return check_estimate(runs, f"{name}, {describe_witnesses(of)}: less that of the training loss", value, of, low=0.0)
 
 
 def describe_witnesses(of: str) -> str:
-    """Return the words for what an interval rests on."""
+    """Return the words for the units that an interval rests on."""
     return f"over {of}" if of == "encodings" else f"over {of}, whichever encoding is left out"
 
 
@@ -77,6 +82,7 @@ def describe_witnesses(of: str) -> str:
     ),
 )
 def predicts(runs: pd.DataFrame) -> list[Check]:
+    """Check that each distance correlates with the loss beyond training as strongly as the paper's training loss."""
     y, found = f"loss_to_4x{WITHIN}", []
     for (x, name), of in product(DISTANCES.items(), WITNESSES_OF_MODELS):
         column = f"{x}{WITHIN}"
@@ -111,6 +117,7 @@ def predicts(runs: pd.DataFrame) -> list[Check]:
     ),
 )
 def numbers(runs: pd.DataFrame) -> list[Check]:
+    """Check that the rank correlation of misalignment and error is positive on each regression task."""
     x, y, found = "wasserstein_within", "error_within", []
     for (task, rows), of in product(runs.groupby("task", sort=False), ("trainings", "encodings")):
         value = widen_by_leaving_out(
@@ -133,7 +140,7 @@ OUTCOMES = {
 
 
 def _leads(outcome: str) -> Callable[[pd.DataFrame], list[Check]]:
-    """Return what checks a claim on ``outcome``."""
+    """Return the check function of a claim on ``outcome``."""
 
     def check(runs: pd.DataFrame) -> list[Check]:
         compared = product(DISTANCES.items(), WITNESSES_OF_MODELS)

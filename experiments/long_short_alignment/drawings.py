@@ -1,4 +1,4 @@
-"""Kinds of drawings of the studies. Each draws the table that is its CSV, and nothing else."""
+"""Plots of the studies. Each shows only the table that is its CSV."""
 
 from collections.abc import Mapping
 from textwrap import fill, wrap
@@ -55,7 +55,7 @@ class Lines(Drawing):
         axes.set_yscale("linear")
         axes.xaxis.set_major_locator(FixedLocator(range(len(values))))
         axes.xaxis.set_minor_locator(NullLocator())
-        # Names of arms are as wide as a panel has room for each of them.
+        # Names of arms are wrapped to the width that a panel has for each.
         labels = ["\n".join(wrap(str(value), LETTERS // len(values))) for value in values]
         axes.set_xticklabels(labels, fontsize="small")
         if self.zero:
@@ -68,8 +68,11 @@ class Lines(Drawing):
 
 
 class Points(Drawing):
-    """A row for each arm, and in it a point with its interval for each series: arms have no order. If only one arm is
-    compared with the baseline ``first``, which is the line at 0, a row for each series."""
+    """A row for each arm, with a point and its interval for each series.
+
+    Arms have no order, so no line joins them. If only one arm is compared with the baseline ``first``, the line at 0,
+    there is a row for each series instead.
+    """
 
     height = 0.7
 
@@ -105,8 +108,11 @@ class Points(Drawing):
 
 
 class Contexts(Drawing):
-    """A line and a band for each series against the number of tokens seen, those of training shaded. Of many series,
-    means over one training length of tokens each, without bands: single points differ by the noise of the texts."""
+    """A line and a band for each series against the number of tokens seen, with the training lengths shaded.
+
+    With many series a point is the mean over one training length of tokens, without a band, since single points differ
+    by the noise of the texts.
+    """
 
     def __init__(self, answer: str, zero: bool = False):
         self.answer, self.zero = answer, zero
@@ -133,8 +139,11 @@ class Contexts(Drawing):
 
 
 class Cells(Drawing):
-    """A row for each predictor, a column for each outcome. A cell has the column ``value``, its interval ``ends`` if it
-    is known, and the value's colour, which is darkest from 1 on; it is bold where the interval leaves out 0."""
+    """A table of values as coloured cells: a row for each predictor, a column for each outcome.
+
+    A cell has the column ``value``, its interval ``ends`` if known, and the value's colour, which is darkest from 1 on.
+    It is bold if the interval excludes 0.
+    """
 
     def __init__(self, value: str, ends: tuple[str, str], note: str):
         self.value, self.ends, self.told = value, ends, note
@@ -176,7 +185,7 @@ def _in_cell(value: float, low: float, high: float) -> str:
 
 
 def _average_spans(drawn: pd.DataFrame) -> pd.DataFrame:
-    """The medians of each series as means over spans of one training length; there is no band."""
+    """Return the medians of each series as means over spans of one training length; there is no band."""
     spans = (drawn["length"] // drawn["train_length"].max()).astype(int)
     means = drawn.groupby(["series", spans.rename("span")], sort=False)[["length", "median"]].mean().reset_index()
     return means.assign(low=means["median"], high=means["median"])

@@ -1,4 +1,7 @@
-"""Claims on what extends the context by training, which the paper names: CREAM, CLEX, LongQLoRA (sections 1, 5)."""
+"""Claims on methods that the paper names for extending the context by training: CREAM, CLEX, LongQLoRA.
+
+See sections 1 and 5.
+"""
 
 import pandas as pd
 
@@ -35,6 +38,7 @@ claim(
     why=HALF_A_PERCENT,
 )
 def as_described(runs: pd.DataFrame) -> list[Check]:
+    """Check that the variants of the authors' code change the loss beyond training by at most 0.01 nats."""
     arms = ("clamped", "clamped, shared by 300", "clamped, the authors' text")
     return checks(runs, arms, "loss_4x", BEYOND, low=-0.01, high=0.01)
 
@@ -94,6 +98,7 @@ claim(
     why="any gain counts",
 )
 def middle_facts(runs: pd.DataFrame) -> list[Check]:
+    """Check that CREAM does not lower recall in the middle of texts of four training lengths."""
     return recall_checks(runs, "PI, CREAM", [0.25, 0.5, 0.75], "change at depths 0.25 to 0.75", multiple=4, low=0.0)
 
 

@@ -70,8 +70,10 @@ def make_blocks(runs: Mapping[str, pd.DataFrame]) -> dict[str, Rows]:
 
 
 def tabulate_leads(runs: pd.DataFrame) -> Rows:
-    """Return the correlation of each predictor with each outcome, over all models and among those of one setting, and
-    by how much it exceeds that of the last predictor, with 95 % intervals over settings."""
+    """Return the correlation of each predictor with each outcome, and its lead over the last predictor.
+
+    Correlations are over all models and among those of one setting, with 95 % intervals over settings.
+    """
     unit, rows = WITNESSES["settings"], Rows()
     for outcome, told in OUTCOMES.items():
         for name, about in PREDICTORS.items():
@@ -91,8 +93,10 @@ def tabulate_leads(runs: pd.DataFrame) -> Rows:
 
 
 def tabulate_failures(runs: pd.DataFrame) -> Rows:
-    """Return the correlation of each predictor within the training length with each failure beyond it, among models of
-    one setting, with 95 % intervals over settings."""
+    """Return the correlation of each predictor within the training length with each failure beyond it.
+
+    Correlations are among models of one setting, with 95 % intervals over settings.
+    """
     unit, rows = WITNESSES["settings"], Rows()
     for name in ("loss_1x", "sce", "excess", "the same questions"):
         row = {"within the training length": PREDICTORS.get(name, "error of the same questions")}
@@ -109,8 +113,10 @@ def tabulate_failures(runs: pd.DataFrame) -> Rows:
 
 
 def tabulate_numbers(runs: pd.DataFrame) -> Rows:
-    """Return, for each task with a number for an answer, the rank correlation of misalignment with the error at five
-    times the training length, among models of one map."""
+    """Return the rank correlation of misalignment with the error at five times the training length, for each task.
+
+    Correlations are among models of one map.
+    """
     rows = Rows()
     for task, of_task in runs.groupby("task", sort=False):
         x, y = "wasserstein_within", "error_within"
@@ -125,8 +131,10 @@ def tabulate_numbers(runs: pd.DataFrame) -> Rows:
 
 
 def tabulate_coefficients(runs: pd.DataFrame) -> Rows:
-    """Return, for each weight of the regularizer, the least and the greatest of the models' medians over seeds: of the
-    change from weight 0, and of misalignment and temperature as they are."""
+    """Return the least and the greatest of the models' medians over seeds, for each weight of the regularizer.
+
+    Losses and accuracy are changes from weight 0, misalignment and temperature the measured values.
+    """
     quantities = {name: told for name, told in CHANGES.items() if name != "loss_1x"}
     changed = {name: _find_medians(differences(runs, name), name) for name in quantities}
     measured = {"sce": "misalignment, nats", "excess": "beyond entropy, nats", "temperature": "temperature"}
@@ -166,8 +174,10 @@ def tabulate_losses(runs: pd.DataFrame) -> Rows:
 
 
 def tabulate_facts(runs: pd.DataFrame) -> Rows:
-    """Return the share of right answers of each model and arm in texts of ``FACTS`` tokens, and within the training
-    length at depth 0, by where the fact stands; medians over seeds."""
+    """Return the share of right answers of each model and arm by depth of the fact, medians over seeds.
+
+    Texts have ``FACTS`` tokens; the first column is for texts of the training length, at depth 0.
+    """
     facts, rows = by_depth(runs), Rows()
     models_differ = facts.groupby("arm")["variant"].nunique().max() > 1
     for (model, arm), of_arm in facts.groupby(["variant", "arm"], sort=False):
@@ -188,8 +198,10 @@ def format_change(name: str, values: Iterable[float]) -> list[str]:
 
 
 def _count_needed(found: Correlation, number: int, worth: float) -> str:
-    """Return how many encodings it takes for four studies of five to find a correlation or lead of ``worth``, if one
-    with ``number`` of them ``found`` this; empty where it takes more than can be said."""
+    """Return how many encodings it takes for four studies of five to find a correlation or lead of ``worth``.
+
+    A study with ``number`` encodings ``found`` what its error is taken from. Empty where the number is not known.
+    """
     needed = power(found, number, worth).needed
     return f"{needed:.0f}" if np.isfinite(needed) else ""
 

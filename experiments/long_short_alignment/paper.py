@@ -1,4 +1,4 @@
-"""Long-Short Alignment as the machinery of studies takes it: see ``conf/study/``."""
+"""Long-Short Alignment in the form of studies: see ``conf/study/``."""
 
 from pathlib import Path
 

@@ -1,8 +1,8 @@
-"""Power: how small a lead of one predictor over another a study can find, and how many independent witnesses it takes.
+"""Power: the smallest detectable lead of one predictor over another, and the required number of independent units.
 
-A lead is found where its 95 % interval lies above 0. Its standard error is taken from the longer arm of the measured
-interval, and goes down with the square root of the number of witnesses. Simulated, leads are found as often as is said
-here, or more often. Of few witnesses, such as seven, the error itself is known to a factor of two at best.
+A lead is detected if its 95 % interval lies above 0. Its standard error is taken from the longer arm of the measured
+interval, and decreases with the square root of the number of units. In simulations, leads are detected at least as
+often as stated here. With few units, such as seven, the error itself is known to a factor of two at best.
 """
 
 from statistics import NormalDist
@@ -14,14 +14,16 @@ from pydantic import Field
 from synthlab.analysis.correlations import LEAST_GROUPS, Correlation, student
 
 Lead = Annotated[float, Field(gt=0, lt=1)]
-OFTEN = 0.8  # the share of studies that are to find what there is
-MOST = 10_000  # witnesses
+OFTEN = 0.8  # the required power
+MOST = 10_000  # the most units
 
 
 class DetectionPower(NamedTuple):
-    """Of ``number`` witnesses: the share of such studies that find a certain lead, the ``smallest`` lead that they find
-    in four studies of five, and how many witnesses it takes to find that certain lead so often; NaN where that is not
-    known, or more than 10,000."""
+    """The power of studies with ``number`` independent units.
+
+    It has the share of such studies that detect a certain lead; the ``smallest`` lead that they detect in four studies
+    of five; and the number of units to detect that certain lead so often. NaN if unknown, or more than 10,000.
+    """
 
     found: float
     smallest: float
@@ -29,7 +31,7 @@ class DetectionPower(NamedTuple):
 
 
 def power(measured: Correlation, number: int, lead: float) -> DetectionPower:
-    """What a study that ``measured`` a lead with ``number`` witnesses can find of a ``lead``."""
+    """Return the power to detect a ``lead``, given a ``measured`` lead with ``number`` units."""
     reach = max(measured.value - measured.low, measured.high - measured.value)
     if not reach > 0:
         return DetectionPower(np.nan, np.nan, np.nan)

@@ -1,4 +1,4 @@
-"""Studies of what predicts a model's loss or error on longer texts: correlations over models, and their power."""
+"""Studies of predictors of a model's loss or error on longer texts: correlations over models, and their power."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
@@ -40,12 +40,14 @@ HOW = {how.__name__: how for how in (pearson, spearman)}
 
 
 class OverModels(Analysis):
-    """Correlations over models, as a table: of all and, if the runs say which fit, of those alone; its column ``over``
-    says of which."""
+    """Correlations over models, as a table; the column ``over`` names the models.
+
+    These are all models and, if the runs tell which fit, those alone.
+    """
 
     @abstractmethod
     def correlations(self, runs: pd.DataFrame) -> pd.DataFrame:
-        """The correlations over the models in ``runs``."""
+        """Return the correlations over the models in ``runs``."""
 
     def tables(self, runs, records):
         rows = {"all": runs}
@@ -56,10 +58,12 @@ class OverModels(Analysis):
 
 
 class Correlations(OverModels):
-    """What predicts each of ``outcomes`` over all models, the last of ``predictors`` being what the others are held
-    against? Over all models, and among those of one setting, which differ in encoding or extension alone. A panel for
-    each of ``predictors`` and the first outcome. ``worth`` is the smallest lead over the last predictor that is worth
-    detecting."""
+    """Which quantity predicts each of ``outcomes``, compared with the last of ``predictors``.
+
+    Correlations are over all models, and among those of one setting, which differ only in encoding or extension. There
+    is a panel for each of ``predictors`` and the first outcome. ``worth`` is the smallest lead over the last predictor
+    that is worth detecting.
+    """
 
     def __init__(self, outcomes: Names, predictors: Names, worth: Lead):
         check_quantities("outcomes", outcomes)
@@ -67,8 +71,10 @@ class Correlations(OverModels):
         self.outcomes, self.predictors, self.worth = outcomes, predictors, worth
 
     def runs(self, records, names):
-        """With the ``setting`` of each model; columns ``..._within`` have the mean over the models of the same setting
-        and seed subtracted."""
+        """Return the runs with the ``setting`` of each model.
+
+        Columns ``..._within`` have the mean over the models of the same setting and seed subtracted.
+        """
         runs = super().runs(records, names)
         return self.restrict(runs.assign(setting=name_settings(runs["variant"])))
 
@@ -128,17 +134,19 @@ class Correlations(OverModels):
 
 
 def name_settings(variants: pd.Series) -> pd.Series:
-    """The setting of each model: what its variant says but for its encoding or extension and that it is fine-tuned."""
+    """Return the setting of each model: its variant without its encoding or extension and without its fine-tuning."""
     return variants.str.replace(r", fine-tuned(?=,|$)", "", regex=True).str.partition(", ")[2]
 
 
 class Scalar(OverModels):
-    """The same for numbers: does misalignment predict the error at five times the training length, over all tasks, in
-    each, and among the models of one task and map?"""
+    """The same for regression tasks: does misalignment predict the error at five times the training length?
+
+    Correlations are over all tasks, in each, and among the models of one task and map.
+    """
 
     kind = ScalarConfig
     reach = FURTHER
-    # What is drawn against what: the models', the targets' own, that of suffixes, and among models alike.
+    # Pairs of axes: of the models, of the targets, of suffixes, and among models that are alike.
     drawn = (
         ("wasserstein_scaled", "error_5x"),
         ("targets_scaled", "error_5x"),
@@ -150,7 +158,10 @@ class Scalar(OverModels):
         return self.restrict(scalar_table(records))
 
     def fits(self, runs, records, level):
-        """By the training loss, which has no regularizer: at most ``level`` times that of the best constant answer."""
+        """Return True for runs whose training loss is at most ``level`` times that of the best constant prediction.
+
+        The training loss has no regularizer.
+        """
         levels = {record.config.id: level * constant_loss(cast(ScalarConfig, record.config)) for record in records}
         return runs["id"].isin([record.config.id for record in records if fits(record, levels[record.config.id])])
 
@@ -181,7 +192,7 @@ class Scalar(OverModels):
 
 
 def correlate(rows: pd.DataFrame, pairs: Iterable[tuple[str, str]], witnesses: Sequence[str]) -> pd.DataFrame:
-    """Pearson's and Spearman's of each predictor and outcome, with an interval for each of ``witnesses``."""
+    """Return Pearson's and Spearman's correlation of each pair, with an interval for each kind of units."""
     return pd.DataFrame(
         {"predictor": x, "outcome": y, "kind": how.__name__}
         | correlation(rows, x, y, WITNESSES[of], how)._asdict()

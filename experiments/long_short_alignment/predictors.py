@@ -14,8 +14,11 @@ AMONG = {WITHIN: "models of one setting", "": "all models"}
 
 
 class Predictors(Correlations):
-    """As ``correlations``, and a table of each of ``predictors`` and ``outcomes``, drawn as two maps: Pearson's
-    correlations, and the leads of the others over the last predictor; among models of one setting, and over all."""
+    """``Correlations``, and a table of each of ``predictors`` and ``outcomes``, plotted as two maps.
+
+    The maps are Pearson's correlations, and the leads of the others over the last predictor; among models of one
+    setting, and over all.
+    """
 
     def panels(self, runs, records):
         table, last = self._leads(runs), self.predictors[-1]
@@ -43,8 +46,10 @@ class Predictors(Correlations):
         return [_line(row, self.predictors[-1]) for row in rows[rows["among"] == AMONG[WITHIN]].itertuples()]
 
     def _leads(self, runs: pd.DataFrame) -> pd.DataFrame:
-        """A row for each pair: Pearson's correlation, its lead over the last predictor, their intervals over settings,
-        and in ``answer`` whether it ``leads`` or ``trails``, or that this is undecided."""
+        """Return a row for each pair: Pearson's correlation and its lead over the last predictor, with intervals.
+
+        Intervals are over settings. ``answer`` is ``leads``, ``trails`` or undecided.
+        """
         pairs = [(x, y) for y in self.outcomes for x in self.predictors if x != y]
         return pd.DataFrame(
             {"among": among, "predictor": x, "outcome": y} | self._compare(runs, x + kind, y + kind, kind)
@@ -61,7 +66,7 @@ class Predictors(Correlations):
 
 
 def judge_lead(led: Correlation) -> str:
-    """Whether the first of two predictors ``leads`` or ``trails``, by the interval of its lead."""
+    """Return whether the first of two predictors ``leads`` or ``trails``, by the interval of its lead."""
     if not led.low <= led.high:
         return "not known"
     return "leads" if led.low > 0 else "trails" if led.high < 0 else "undecided"

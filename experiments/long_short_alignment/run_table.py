@@ -9,17 +9,17 @@ import pandas as pd
 
 from synthlab.storage.records import Record
 
-FAR = 4  # training lengths: the paper trains on 4k tokens and tests perplexity on 16k
-LONGEST = 8  # training lengths, of studies that are tested so far
-FURTHER = 5  # the same of numbers: the paper trains on lengths to 10 and tests to 50
-LEAST = 1e-9  # what an error of 0 counts as where its logarithm is taken
+FAR = 4  # in training lengths: the paper trains on 4k tokens and tests perplexity on 16k
+LONGEST = 8  # in training lengths, for studies that test so far
+FURTHER = 5  # in training lengths, for regression tasks: the paper trains on lengths to 10 and tests to 50
+LEAST = 1e-9  # the value of an error of 0 when its logarithm is taken
 # The columns whose medians the terminal shows.
 SUMMARY = ("loss_1x", "loss_2x", "loss_4x", "loss_8x", "perfect_loss_4x", "sce", "excess", "excess_loss_4x")
-WITHIN = "_within"  # how columns are called that have the mean over models alike subtracted
-SAME_TARGETS = ["task", "outrep", "seed"]  # models that are alike in these have the same targets
+WITHIN = "_within"  # suffix of columns that have the mean over similar models subtracted
+SAME_TARGETS = ["task", "outrep", "seed"]  # models with equal values in these have the same targets
 # The settings that decide what a run is tested on.
 TEXTS = ("task", "train_length", "test_length", "evaluation")
-# The columns of a record that are averaged over contexts, and what each mean is called: loss_1x, accuracy_4x, ...
+# The columns of a record that are averaged over contexts, and the prefix of each mean: loss_1x, accuracy_4x, ...
 MEANS = {
     "loss": "loss",
     "calibrated": "calibrated_loss",
@@ -27,9 +27,9 @@ MEANS = {
     "perfect": "perfect_loss",
     "excess": "excess_loss",
 }
-# Answers to questions in a record, by kind, and what the share of wrong ones is called: recall_error_1x, ...
+# Answers to questions in a record, by kind, and the prefix of the error rate: recall_error_1x, ...
 ERRORS = {"accuracy": "recall_error", "needle": "needle_error", "tracking": "tracking_error"}
-REACHES = (1, 2, FAR, LONGEST)  # training lengths
+REACHES = (1, 2, FAR, LONGEST)  # in training lengths
 
 # The quantities measured of a run, and their labels on figures; l is the training length. Beyond entropy: symmetric KL.
 MISALIGNMENTS = {
@@ -90,8 +90,11 @@ SCALAR_QUANTITIES = {
 
 
 class Named(NamedTuple):
-    """The names of a run of a study: its arm, and whether that arm is the baseline; its ``variant``, which tells its
-    model from the others; its ``group``, the training that runs share which differ only in seed or extension."""
+    """The names of a run of a study: its arm, its variant and its group.
+
+    ``baseline`` is True if that arm is the baseline; ``variant`` distinguishes its model; ``group`` is the training
+    that runs share if they differ only in seed or extension.
+    """
 
     arm: str
     baseline: bool
@@ -100,26 +103,28 @@ class Named(NamedTuple):
 
 
 def make_run_table(records: Iterable[Record], names: Mapping[str, Named]) -> pd.DataFrame:
-    """A row for each finished run: its names, its settings, its measurements. ``names`` is keyed by run id."""
+    """Return a row for each finished run: its names, its settings, its measurements. ``names`` is keyed by run id."""
     return pd.DataFrame([make_row(record, names[record.config.id]) for record in records if record.diverged_at is None])
 
 
 def make_row(record: Record, named: Named) -> dict[str, Any]:
-    """One run's row."""
+    """Return one run's row."""
     settings = {key: value for key, value in record.settings().items() if not isinstance(value, list)}
     names = {"id": record.config.id} | named._asdict()
     return names | settings | average_losses(record) | errors(record) | read_measurements(record)
 
 
 def read_measurements(record: Record) -> dict[str, Any]:
-    """The measurements of a finished run that are not per test length, by name."""
+    """Return the measurements of a finished run that are not per test length, by name."""
     outputs = cast(pd.DataFrame, record.outputs)
     return {str(name): value for name, value in outputs.iloc[0].to_dict().items()}
 
 
 def average_losses(record: Record) -> dict[str, float]:
-    """Means of the columns in ``MEANS`` over ranges of context, in training lengths, as far as the run was tested;
-    those of the Bayes-optimal predictor too, where it is known."""
+    """Return means of the columns in ``MEANS`` over ranges of context, in training lengths, as far as tested.
+
+    Those of the Bayes-optimal predictor are included if it is known.
+    """
     length, means = record.config.train_length, {}
     for metric, name in MEANS.items():
         if metric not in record.metrics:
@@ -133,8 +138,10 @@ def average_losses(record: Record) -> dict[str, float]:
 
 
 def errors(record: Record) -> dict[str, float]:
-    """Shares of wrong answers at the end of texts of so many training lengths, for each kind of questions that were
-    asked: means over the depths of the fact."""
+    """Return error rates at the end of texts of several training lengths, for each kind of questions.
+
+    They are means over the depths of the fact.
+    """
     answers, found = read_measurements(record), {}
     for (kind, name), k in product(ERRORS.items(), REACHES):
         shares = [share for of, share in answers.items() if of.startswith(f"{kind}@{k * record.config.train_length}@")]
@@ -144,9 +151,12 @@ def errors(record: Record) -> dict[str, float]:
 
 
 def mark_fits(runs: pd.DataFrame, level: float) -> pd.Series:
-    """Whether each run fits: whether its loss within the training length, ``loss_1x``, is at most ``level`` nats above
-    the lowest that is known to be possible on its test texts. That is the loss of the Bayes-optimal predictor; where it
-    is not known, the lowest of all ``runs`` that are tested on these texts."""
+    """Return True for each run that fits: whose loss within the training length is close to the lowest known one.
+
+    Its ``loss_1x`` must be at most ``level`` nats above the lowest loss that is known to be possible on its test texts.
+    That is the loss of the Bayes-optimal predictor or, if it is unknown, the lowest of all ``runs`` tested on these
+    texts.
+    """
     texts = [name for name in runs if str(name).split(".")[0] in TEXTS]
     lowest = runs.groupby(texts, dropna=False)["loss_1x"].transform("min")
     if "perfect_loss_1x" in runs:
@@ -155,20 +165,22 @@ def mark_fits(runs: pd.DataFrame, level: float) -> pd.Series:
 
 
 def less_means(runs: pd.DataFrame, by: list[str], columns: list[str]) -> pd.DataFrame:
-    """``runs`` with columns ``..._within``: those less their means over the runs that are alike in ``by``."""
+    """Return ``runs`` with columns ``..._within``: those less their means over the runs with equal ``by``."""
     within = (runs[columns] - runs.groupby(by)[columns].transform("mean")).add_suffix(WITHIN)
     return runs.drop(columns=list(within), errors="ignore").join(within)
 
 
 def scalar_table(records: Iterable[Record]) -> pd.DataFrame:
-    """A row for each finished run on a regression task: its settings, misalignment and error."""
+    """Return a row for each finished run on a regression task: its settings, misalignment and error."""
     return pd.DataFrame([_scalar_row(record) for record in records if record.diverged_at is None])
 
 
 def among_targets(runs: pd.DataFrame) -> pd.DataFrame:
-    """Rows of ``scalar_table`` with ``wasserstein_within`` and ``error_within``, which have the mean over the models of
-    the same task, map and seed subtracted; those models are tested on the same sequences and so have the same
-    targets."""
+    """Return rows of ``scalar_table`` with ``wasserstein_within`` and ``error_within``.
+
+    These have the mean over the models of the same task, map and seed subtracted. Those models are tested on the same
+    sequences and so have the same targets.
+    """
     columns = {"wasserstein_within": runs["wasserstein_scaled"], "error_within": runs["error_5x"]}
     by = [runs[name] for name in SAME_TARGETS]
     return runs.assign(**{name: values - values.groupby(by).transform("mean") for name, values in columns.items()})
@@ -190,7 +202,7 @@ def _scalar_row(record: Record) -> dict[str, Any]:
 
 
 def summary_lines(runs: pd.DataFrame) -> list[str]:
-    """The medians over seeds of a few quantities, a row for each arm and model, and how many of its runs ``fit``."""
+    """Return lines with medians over seeds of a few quantities, for each arm and model, and its runs that ``fit``."""
     columns = [name for name in SUMMARY if name in runs]
     if not columns:
         return []

@@ -1,32 +1,32 @@
 """Long-short misalignment on regression tasks, where that of a perfect model is known.
 
-A ``ScalarConfig`` is trained and tested like any other run. Its record also has how differently the model answers at
-different lengths *within* training, from half the training length to all of it. This is measured in representation
+A ``ScalarConfig`` is trained and tested like any other run. Its record also measures how differently the model predicts
+at different lengths *within* training, from half the training length to all of it. This is measured in representation
 space, on the model's outputs before the map is inverted. Lengths k, l1 and l2 are from ceil(l_train / 2) to l_train;
 sequences are the first ``train_length`` symbols of the test sequences.
 
-``wasserstein`` compares distributions: of the outputs z after k symbols and of those after k', each over all
-sequences, by the 1-Wasserstein distance, averaged over all pairs of lengths. The pairs of equal lengths, at distance 0,
-count among them, as they do in the paper's equation 2, where both lengths are drawn uniformly and independently. (Over
-pairs of K different lengths it would be K / (K - 1) times as much: the same factor for every model of a training
-length.) ``suffix`` is that equation with the absolute difference for a distance: of the outputs for two suffixes of one
-sequence, each given to the model as a sequence of its own, the mean of |z(x[-l1:]) - z(x[-l2:])| over sequences, with
-lengths drawn for each. It compares answers one by one, so that it also counts what the symbols themselves change: two
-suffixes may have different targets where the distributions of targets are the same.
+``wasserstein`` compares distributions: of the outputs z after k symbols and of those after k', each over all sequences,
+by the 1-Wasserstein distance, averaged over all pairs of lengths. The pairs of equal lengths, at distance 0, are
+included, as in the paper's equation 2, where both lengths are drawn uniformly and independently. (Over pairs of K
+different lengths it would be K / (K - 1) times as much: the same factor for every model of a training length.)
+``suffix`` is that equation with the absolute difference for a distance: of the outputs for two suffixes of one
+sequence, each passed to the model as a sequence of its own, the mean of |z(x[-l1:]) - z(x[-l2:])| over sequences, with
+lengths drawn for each. It compares predictions one by one, so that it also counts what the symbols themselves change:
+two suffixes may have different targets where the distributions of targets are the same.
 
-Raw distances are in the units of the map: those of 1/x are far less than those of x. ``_scale`` divides by the
-standard deviation of all the outputs that are compared, pooled over lengths, so that neither unit nor offset matters.
-Then ``wasserstein_scaled`` is at most 2 / sqrt(3), and ``suffix_scaled`` at most 2: the distance of two distributions
-is at most the mean difference of independent outputs, so its average over pairs of lengths at most Gini's mean
-difference of the pooled outputs.
+Raw distances are in the units of the map: those of 1/x are far less than those of x. ``_scale`` divides by the standard
+deviation of all the outputs that are compared, pooled over lengths, so that neither unit nor offset matters. Then
+``wasserstein_scaled`` is at most 2 / sqrt(3), and ``suffix_scaled`` at most 2: the distance of two distributions is at
+most the mean difference of independent outputs, so its average over pairs of lengths at most Gini's mean difference of
+the pooled outputs.
 
 A perfect model has the targets' own misalignment, which is not 0: scaled, and trained on lengths to 10 without a map,
 0.26 for the mean (of few symbols it spreads more widely), 0.62 for the sum, 1.14 for the length, which is near the
-bound. Models that fit their training lengths have nearly the targets' misalignment, whatever becomes of them beyond.
-And a constant answer has none, however wrong it is: misalignment alone says nothing of the error, which the paper
-bounds by it *and* the training loss. Scaled, a constant's is 0 / 0. It counts as 0, as the raw distance does; so does
-that of outputs which differ in nothing but rounding, whose ratio would be noise. Where a model is nearly but not quite
-constant, the scaled value magnifies what is left; the raw one, which does not, is recorded beside it.
+bound. Models that fit their training lengths have nearly the targets' misalignment, whatever their error beyond. And a
+constant prediction has none, however wrong it is: misalignment alone says nothing of the error, which the paper bounds
+by it *and* the training loss. Scaled, a constant's is 0 / 0. It counts as 0, as the raw distance does; so does that of
+outputs which differ in nothing but rounding, whose ratio would be noise. If a model is nearly but not quite constant,
+the scaled value magnifies the rest; the raw value, which does not, is recorded too.
 """
 
 from collections.abc import Callable, Mapping
@@ -49,7 +49,7 @@ from synthlab.rng import stream
 
 __all__ = ["TASKS", "build_models", "evaluate_model", "make_objective", "open_model", "resolve", "train_models"]
 
-# What is recorded beside the test lengths, and what it means; all in one row.
+# Measurements that are not per test length, and their meaning; all in one row.
 OUTPUTS = {
     "wasserstein": "mean Wasserstein distance between the outputs at two training lengths, representation space",
     "wasserstein_scaled": "the same in standard deviations of the outputs",
@@ -60,18 +60,18 @@ OUTPUTS = {
     "targets_suffix": "suffix of a perfect model",
     "targets_suffix_scaled": "suffix_scaled of a perfect model",
 }
-ROUNDING = 1e-6  # what a model's single precision may make of equal outputs, relative to them
-# From sequences [B, L], and their positions where these are drawn, to what is put out after each prefix, [B, L].
+ROUNDING = 1e-6  # relative rounding error of equal outputs in a model's single precision
+# From sequences [B, L], and their positions if these are drawn, to the outputs after each prefix, [B, L].
 Answer = Callable[..., Tensor]
 
 
 class ScalarConfig(RunConfig):
-    """A run on a regression task whose misalignment is recorded, too.
+    """A run on a regression task that also records its misalignment.
 
-    It has the settings and the metrics of a ``RunConfig``, and is trained as that is.
+    It has the settings and the metrics of a ``RunConfig``, and is trained in the same way.
     """
 
-    # 3: both suffixes of a sequence under one draw of positions; 4: the kind is part of the config; 5: test sequences
+    # 3: both suffixes of a sequence share one draw of positions; 4: the kind is part of the config; 5: test sequences
     # follow the seed
     results_version = 5
     family_module = "experiments.long_short_alignment.scalar"
@@ -79,19 +79,18 @@ class ScalarConfig(RunConfig):
 
     @classmethod
     def from_run(cls, run: RunConfig) -> "ScalarConfig":
-        """The same run with its misalignment."""
+        """Return the same run with its misalignment."""
         return cls.from_raw(run.model_dump(exclude={"kind"}))
 
 
 def resolve(raw: Mapping[str, Any]) -> ScalarConfig:
-    """The complete config of the run that ``raw`` describes. Raises InputError for one that could not be trained."""
+    """Return the complete config of the run that ``raw`` describes. Raises InputError for an untrainable one."""
     return ScalarConfig.from_run(regression.resolve({key: value for key, value in raw.items() if key != "kind"}))
 
 
 @torch.no_grad()
 def evaluate_model(stack: nn.Module, index: int, config: RunConfig) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Every metric at every length of the stack's model ``index``, as ``synthlab.regression.family`` has it; and the
-    ``OUTPUTS`` in one row.
+    """Return every metric at every length of the ensemble's model ``index``; and the ``OUTPUTS`` in one row.
 
     One evaluation serves both, unless the test lengths end before the training lengths do.
     """
@@ -128,10 +127,16 @@ def measure_misalignment(
     lengths: Int[Tensor, "2 N"],
     positions: Int[Tensor, "N P"] | None = None,
 ) -> tuple[float, float, float, float]:
-    """The first four of ``OUTPUTS`` for a model that puts out ``z`` after each prefix of the sequences ``x``, of
-    T = ``train_length`` symbols (L is T or more), and ``answer`` after each prefix of any others. The suffixes compared
-    are each sequence's last so many symbols as ``lengths`` says. Where positions are drawn, ``positions`` are those of
-    each sequence with its BOS and EOS, and both suffixes keep them: a suffix's BOS has that of the symbol before it."""
+    """Return the first four of ``OUTPUTS``.
+
+    Args:
+        z: The model's outputs after each prefix of the sequences; L is T or more.
+        answer: Returns its outputs after each prefix of any other sequences.
+        x: The sequences, of T = ``train_length`` symbols.
+        lengths: The lengths of the two suffixes of each sequence that are compared.
+        positions: If positions are drawn, those of each sequence with its BOS and EOS. Both suffixes keep them: a
+            suffix's BOS has the position of the symbol before it.
+    """
     compared = z[:, least_length(x.shape[1]) - 1 : x.shape[1]].double()
     twice = None if positions is None else positions.repeat(2, 1)
     ends = last_logits(
@@ -143,23 +148,25 @@ def measure_misalignment(
 
 
 def pairwise(z: Float[Tensor, "N K"]) -> Float[Tensor, "K K"]:
-    """The 1-Wasserstein distance between the empirical distributions of every two columns of ``z``: the least mean
-    distance over all ways to pair their values, attained where both are sorted."""
+    """Return the 1-Wasserstein distance between the empirical distributions of every two columns of ``z``.
+
+    It is the least mean distance over all ways to pair their values, attained where both are sorted.
+    """
     ordered = z.sort(0).values.mT.contiguous()
     return torch.cdist(ordered, ordered, p=1) / len(z)
 
 
 def scale_by_deviation(value: float, outputs: Float[Tensor, "..."]) -> float:
-    """``value`` in standard deviations of ``outputs``; 0 where those are equal up to rounding."""
+    """Return ``value`` in standard deviations of ``outputs``; 0 if those are equal up to rounding."""
     deviation = outputs.double().std(correction=0).item()
     return value / deviation if deviation > ROUNDING * outputs.abs().max().item() else 0.0
 
 
 def least_length(train_length: int) -> int:
-    """The shortest length compared: half the training length, rounded up."""
+    """Return the shortest length compared: half the training length, rounded up."""
     return -(-train_length // 2)
 
 
 def suffix_lengths(sequences: int, train_length: int, generator: torch.Generator) -> Int[Tensor, "2 N"]:
-    """l1 and l2 for each sequence, uniform and independent."""
+    """Draw l1 and l2 for each sequence, uniform and independent."""
     return torch.randint(least_length(train_length), train_length + 1, (2, sequences), generator=generator)

@@ -1,4 +1,4 @@
-"""What a training step costs with the regularizer and without, measured here and now."""
+"""The cost of a training step with the regularizer and without, measured on this machine."""
 
 import time
 from collections.abc import Callable
@@ -12,14 +12,16 @@ from synthlab.language.objective import WindowLoss
 from synthlab.training.devices import use_one_thread
 from synthlab.training.loop import train_ensemble
 
-# What is measured: windows of each text, and alpha. One window is the plain step; the paper counts against two.
+# The kinds of steps: windows of each text, and alpha. One window is the plain step; the paper compares with two.
 STEPS = {"one window": (1, 0.0), "two windows": (2, 0.0), "two windows and the regularizer": (2, 0.1)}
-ROUNDS, EACH = 7, 5  # of all kinds in turn, so that a machine that slows down slows all of them; steps in one
+ROUNDS, EACH = 7, 5  # rounds that alternate all kinds, so that a slowdown of the machine affects all; steps in one
 
 
 def step_costs(config: LanguageConfig) -> pd.DataFrame:
-    """Seconds a step of the model that ``config`` describes, on one thread: a row for each kind of step, with the
-    median over rounds of its ratio to a step with one window and to one with two."""
+    """Return the seconds a step of the model that ``config`` describes, on one thread: a row for each kind of step.
+
+    It has the median over rounds of its ratio to a step with one window and to one with two.
+    """
     runs = {
         name: config.model_copy(
             update={"alignment": config.alignment.model_copy(update={"windows": windows, "alpha": alpha})}
@@ -43,7 +45,7 @@ def step_costs(config: LanguageConfig) -> pd.DataFrame:
 
 
 def _make_timer(config: LanguageConfig) -> Callable[[], float]:
-    """Return what trains a new model for a few steps and returns their seconds."""
+    """Return a function that trains a new model for a few steps and returns their seconds."""
     stack = build_models([config])
     objective = WindowLoss(stack, [config], config.train_length)
     protocol = config.protocol.model_copy(update={"steps": EACH, "record_every": EACH})

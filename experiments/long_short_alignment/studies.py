@@ -1,4 +1,4 @@
-"""Studies of language models: one grid of models, and an analysis that says what is drawn of them."""
+"""Studies of language models: one grid of models, and an analysis that plots and tabulates them."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
@@ -26,8 +26,10 @@ ANALYSES = Registry("analysis", Analysis, {**OF_MODELS, **OF_ARMS})
 
 
 class AlignmentStudy(Grid, Study):
-    """A grid of models, all of whose runs make one table, and the ``analysis`` of that, which says what ``fit`` asks
-    for."""
+    """A grid of models whose runs make one table, and the ``analysis`` of that table.
+
+    The analysis defines the meaning of ``fit``.
+    """
 
     task: ClassVar[str] = "text"
     further_names: ClassVar[tuple[str, ...]] = ("runs",)
@@ -89,37 +91,39 @@ class AlignmentStudy(Grid, Study):
                 panel.data["tuned"] = "; ".join(
                     f"{names[runs[0].config.id].group}: {setting}" for setting, runs in best
                 )
-            panel.data["overrides"] = plan.overrides  # what is not the study as it stands says so on its figures
+            panel.data["overrides"] = plan.overrides  # a modified study is marked as such on its figures
             panel.data["left_out"] = lost
         tables = {"runs": table, **analysis.tables(table, mine)}
         lines = [f"{plan.name}: {self.title}", *summary_lines(table), *analysis.lines(tables)]
         return Results(panels, tables, lines)
 
     def _names(self, plan: Plan) -> dict[str, Named]:
-        """What each run is called, by identity."""
+        """Return the names of each run, by identity."""
         return {run.id: self.name_run(cell, run) for cell in plan.cells[""] for run in cell.configs}
 
     def name_run(self, cell: Cell, config: Config) -> Named:
-        """What the study calls a run of a cell."""
+        """Return the names of a run of a cell."""
         training = f"{cell.arm} {_describe_choice(config.encoding['name'], cell.chosen)}".strip()
         extended = not any("extension" in arm for arm in self.arms.values())
         return Named(cell.arm, cell.arm == next(iter(self.arms)), variant(config, cell.chosen, extended), training)
 
 
 def _select_finished(plan: Plan, records: Mapping[str, Record]) -> list[Record]:
-    """The runs that did not diverge, of each cell those of its best setting."""
+    """Return the runs that did not diverge; for each cell, those of its best setting."""
     best = [record for cell in plan.cells[""] for record in cell.find_best(records)[1]]
     return [record for record in best if record.diverged_at is None]
 
 
 def _series(named: Named) -> str:
-    """What a panel's series is called in words: the arm, if there are several, and the model."""
+    """Return the name of a panel's series: the arm, if there are several, and the model."""
     return ", ".join(filter(None, (named.arm, named.variant)))
 
 
 def variant(config: Config, chosen: Mapping[str, Any], extended: bool = True) -> str:
-    """What a model is called: its extension or encoding, how it was fine-tuned, and whatever else was ``chosen``. Not
-    ``extended``: its encoding, as where arms differ in the extension."""
+    """Return the name of a model: its extension or encoding, its fine-tuning, and other ``chosen`` settings.
+
+    If not ``extended``, its encoding is used, for arms that differ in the extension.
+    """
     extension, finetune = (getattr(config, field, None) for field in ("extension", "finetune"))
     name = ((extended and extension) or config.encoding)["name"]
     if finetune is not None and finetune.steps:
@@ -128,6 +132,6 @@ def variant(config: Config, chosen: Mapping[str, Any], extended: bool = True) ->
 
 
 def _describe_choice(name: str, chosen: Mapping[str, Any]) -> str:
-    """``name``, and the settings ``chosen`` beside it of which it does not tell."""
+    """Return ``name``, and those of the settings ``chosen`` that it does not imply."""
     beside = {key: value for key, value in chosen.items() if key not in ("encoding", "extension", "finetune.steps")}
     return "".join([name, *(f", {key}={value}" for key, value in beside.items())])

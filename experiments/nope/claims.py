@@ -1,7 +1,7 @@
-"""The paper's claims on which encodings generalize, each decided in miniature.
+"""The paper's claims on which encodings generalize, each tested in miniature.
 
 Arms are position encodings: ``nope``, ``t5``, ``alibi``; ``partial_rope``, which is the paper's RoPE; ``sinusoidal``,
-which is its absolute encoding; and, of ours, ``rope``, on whole heads, and ``t5, 32 buckets``.
+which is its absolute encoding; and, from us, ``rope``, on whole heads, and ``t5, 32 buckets``.
 """
 
 import pandas as pd
@@ -17,7 +17,7 @@ claim = CLAIMS.claim
 alignment_claims(CLAIMS)
 
 LEVEL = 0.5
-NEAR = 1.25  # times the training length, where the first range beyond it ends
+NEAR = 1.25  # multiple of the training length at which the first range beyond it ends
 EXPORTS = "the authors' exports, results/sanity_check.jsonl"
 RANKING = "the authors' notebook plot_aggregate_final, cell 24"
 WHY = (
@@ -29,8 +29,10 @@ GOOD, POOR = ("nope", "t5", "alibi"), ("partial_rope", "sinusoidal")
 
 
 def explain_t5_start(runs: pd.DataFrame) -> str:
-    """Return why the runs of T5's bias say nothing of the paper's; empty if it begins as the authors' does, with a
-    standard deviation of one over the root of the width."""
+    """Return why the runs of T5's bias do not test the paper's claims; empty if it begins as the authors' does.
+
+    Theirs begins with a standard deviation of one over the root of the width.
+    """
     rows = runs[runs["arm"].str.startswith("t5")]
     others = rows[(rows["scale"] * rows["width"] ** 0.5 - 1).abs() > 0.01]
     if others.empty:
@@ -41,33 +43,33 @@ def explain_t5_start(runs: pd.DataFrame) -> str:
 
 
 def generalizes(runs: pd.DataFrame, arm: str) -> list[Check]:
-    """That runs of an ``arm`` get more than half right in every range of lengths beyond training."""
+    """Check that runs of an ``arm`` get more than half right in every range of lengths beyond training."""
     return _mark_untested(checks.generalizes(runs, arm, LEVEL), runs, arm)
 
 
 def fails(runs: pd.DataFrame, arm: str) -> list[Check]:
-    """That runs of an ``arm`` do not in the last range."""
+    """Check that runs of an ``arm`` do not get more than half right in the last range."""
     return _mark_untested(checks.fails(runs, arm, LEVEL), runs, arm)
 
 
 def ranks_above(ranks: pd.DataFrame, arm: str, other: str) -> list[Check]:
-    """That the mean reciprocal rank of ``arm`` is greater than that of ``other``."""
+    """Check that the mean reciprocal rank of ``arm`` is greater than that of ``other``."""
     return _mark_untested([check_above(ranks, arm, other)], ranks, arm, other)
 
 
 def _mark_untested(found: list[Check], runs: pd.DataFrame, *arms: str) -> list[Check]:
-    """The checks, not tested if they are on T5's bias and it does not begin as the authors' does."""
+    """Return the checks, not tested if they are on T5's bias and it does not begin as the authors' does."""
     reason = explain_t5_start(runs) if any(arm.startswith("t5") for arm in arms) else ""
     return [check._replace(untested=check.untested or reason) for check in found]
 
 
 def select_near(runs: pd.DataFrame) -> pd.DataFrame:
-    """The rows of training lengths and of the first range beyond."""
+    """Return the rows of training lengths and of the first range beyond."""
     return runs[runs["last"] <= NEAR * runs["train_length"]]
 
 
 def first(ranks: pd.DataFrame) -> list[Check]:
-    """That NoPE ranks above each of the others."""
+    """Check that NoPE ranks above each of the others."""
     return [check for other in ("t5", "alibi", *POOR) for check in ranks_above(ranks, "nope", other)]
 
 
@@ -88,6 +90,7 @@ claim(
     why=ANY.format("0.22, 0.17 and 0.11"),
 )
 def relative_above_absolute(ranks: pd.DataFrame) -> list[Check]:
+    """Check that T5's bias and ALiBi rank above partial RoPE, and that above the absolute encoding."""
     pairs = (("t5", "partial_rope"), ("alibi", "partial_rope"), ("partial_rope", "sinusoidal"))
     return [check for pair in pairs for check in ranks_above(ranks, *pair)]
 
@@ -103,6 +106,7 @@ def relative_above_absolute(ranks: pd.DataFrame) -> list[Check]:
     why=WHY,
 )
 def repeated_symbols(runs: pd.DataFrame) -> list[Check]:
+    """Check that NoPE generalizes, and that ALiBi and the poor encodings fail."""
     return [
         *generalizes(runs, "nope"),
         *(check for arm in ("alibi", *POOR) for check in fails(runs, arm)),
@@ -120,6 +124,7 @@ def repeated_symbols(runs: pd.DataFrame) -> list[Check]:
     why=f"{WHY}, but one of three seeds of RoPE on reverse, which is left out here",
 )
 def just_beyond(runs: pd.DataFrame) -> list[Check]:
+    """Check that the good encodings generalize just beyond training, and that the absolute encoding fails."""
     rows = select_near(runs)
     return [
         *(check for arm in GOOD for check in generalizes(rows, arm)),
@@ -158,6 +163,7 @@ claim(
     why=WHY,
 )
 def buckets(runs: pd.DataFrame) -> list[Check]:
+    """Check that T5's bias generalizes just beyond training, and fails with 32 buckets."""
     rows = select_near(runs)
     return [*generalizes(rows, "t5"), *fails(rows, "t5, 32 buckets")]
 

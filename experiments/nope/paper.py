@@ -1,4 +1,4 @@
-"""Kazemnejad et al. (2023) as the machinery of studies takes it: its studies are the files of ``conf/study/nope/``."""
+"""Kazemnejad et al. (2023) in the form of studies, which are the files of ``conf/study/nope/``."""
 
 from pathlib import Path
 
@@ -23,14 +23,14 @@ ABOUT = About(
 
 
 class Nope(Ranked):
-    """The paper's tasks; a model generalizes to a range of lengths if it gets more than half of the answers right."""
+    """The paper's tasks. A model generalizes to a range of lengths if it gets more than half of the answers right."""
 
     numbers = HERE / "published.yaml"
     level = LEVEL
 
 
 def results(folder: Path) -> Rows:
-    """A row for each task: ours in the first range beyond training, with what was published in brackets."""
+    """Return a row for each task: ours in the first range beyond training, with the published number in brackets."""
     table = read_tables(folder / TABLES)["tasks_table"]
     pairs = zip(table["median"], table["published"], strict=True)
     shown = [f"{format_number(ours)} ({format_number(theirs, '-')})" for ours, theirs in pairs]

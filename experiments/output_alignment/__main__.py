@@ -8,6 +8,7 @@ from synthlab.cli import studies
 
 
 def main() -> None:
+    """Run ``synthlab figures``."""
     words, study = [], "output_alignment"
     for word in sys.argv[1:]:
         key, _, value = word.partition("=")

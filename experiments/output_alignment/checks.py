@@ -1,4 +1,4 @@
-"""What several claims about the synthetic tasks measure, and when a measure holds."""
+"""Measurements that several claims about the synthetic tasks share, and the conditions on them."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -11,12 +11,12 @@ from synthlab.regression.config import RunConfig
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence, logarithms
 
-LEVEL = 1e-5  # NoPE's error on the mean task, by the paper (appendix F): what is less counts as no less
+LEVEL = 1e-5  # NoPE's error on the mean task, by the paper (appendix F): smaller errors count as this one
 NEAR = 100.0  # an error this many times smaller is "far under", one this many times larger "explodes"
 
 
 def _best_constant(evidence: Evidence, name: str) -> Float[np.ndarray, " L"]:
-    """The error of always answering 1/2 on the mean task, at each length: the variance of the mean.
+    """Return the error of always predicting 1/2 on the mean task, at each length: the variance of the mean.
 
     With independent symbols of probability p it is p (1 - p) / l; with K ones, K uniform on 0..l, it is
     Var(K) / l^2 = (l + 2) / (12 l).
@@ -30,32 +30,32 @@ def _best_constant(evidence: Evidence, name: str) -> Float[np.ndarray, " L"]:
 
 
 def check_under_constant(evidence: Evidence, name: str) -> Check:
-    """That no length has an error near that of the best constant answer."""
+    """Check that no length has an error near that of the best constant prediction."""
     against = evidence.errors(name).div(_best_constant(evidence, name), axis="columns").max(axis="columns").to_numpy()
     what = f"{plain_label(name)}: error / best constant's, largest"
     return Check(what, against, high=1 / NEAR, series=(name,))
 
 
 def rise(evidence: Evidence, name: str, low: float = -np.inf, high: float = np.inf) -> Check:
-    """How far the error rises beyond training, from the paper's level on: a lower error within is no fault."""
+    """Check how far the error rises beyond training, from the paper's level on: a lower error within is no fault."""
     what = f"{plain_label(name)}: largest error beyond training / within ({LEVEL:g} at least)"
     return Check(what, evidence.rise(name, LEVEL), low, high, series=(name,))
 
 
 def explodes(evidence: Evidence, name: str) -> Check:
-    """That the error beyond training is many times that within."""
+    """Check that the error beyond training is many times that within."""
     what = f"{evidence.config(name).task['name']}, {plain_label(name)}: largest error beyond training / within"
     return Check(what, evidence.rise(name), low=NEAR, series=(name,))
 
 
 def keeps_rising(evidence: Evidence, name: str) -> Check:
-    """That the error grows from each third of the lengths beyond training to the next."""
+    """Check that the error grows from each third of the lengths beyond training to the next."""
     what = f"{evidence.config(name).task['name']}, {plain_label(name)}: error in a third beyond training / in the next"
     return Check(what, evidence.trend(name), high=1.0, series=(name,), compares=True)
 
 
 def check_better(evidence: Evidence, names: Sequence[str], others: Sequence[str], high: float = 1.0) -> list[Check]:
-    """That the error of each of ``names`` is less than ``high`` times that of each of ``others``; by default, less."""
+    """Check that the error of each of ``names`` is less than ``high`` times that of each of ``others``."""
     return [
         Check(
             f"{plain_label(name)} / {plain_label(other)}",
@@ -70,7 +70,7 @@ def check_better(evidence: Evidence, names: Sequence[str], others: Sequence[str]
 
 
 def exponents(evidence: Evidence, name: str) -> Float[np.ndarray, " seeds"]:
-    """The slope of the line through log error against log(l - l_train), for each seed."""
+    """Return the slope of the line through log error against log(l - l_train), for each seed."""
     train_length = evidence.config(name).train_length
     errors = logarithms(evidence.beyond(name, 2 * train_length))
     x = np.log(errors.columns.to_numpy(dtype=float) - train_length)

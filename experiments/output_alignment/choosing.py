@@ -1,10 +1,10 @@
-"""Ways to choose a map of the target without longer sequences, held against the best fixed map.
+"""Rules that select a map of the target without longer sequences, compared with the best fixed map.
 
-A trial is one task, encoding and training length: every map trained on all training lengths and tested to five times
-the longest, and trained again on shorter ones alone to be scored at those held out. A rule chooses a map for each seed.
-Its regret is the logarithm (base 10, decades) of the error of its choice over that of the best fixed map, under the
-same seed at the longest test length. The best fixed map of a seed is the one with the least median there over the other
-seeds, which nobody knows beforehand.
+A trial is one task, encoding and training length. Every map is trained on all training lengths and tested up to five
+times the longest; and trained again on shorter lengths only, to be scored at the held-out ones. A rule selects a map
+for each seed. Its regret is the logarithm (base 10, in decades) of the error of its choice over that of the best fixed
+map, with the same seed at the longest test length. The best fixed map of a seed is the one with the least median there
+over the other seeds, which nobody knows in advance.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,13 +27,16 @@ from synthlab.studies.fitting import final_loss
 from theory.closed_forms.numeric import expected_errors, fit_outputs
 
 LEARNED = ("box_cox", "monotone")
-FAR = 5  # training lengths to which maps are tested
-DRAWN = 4096  # training sequences whose mapped targets are looked at
+FAR = 5  # multiple of the training length up to which maps are tested
+DRAWN = 4096  # number of training sequences whose mapped targets are used
 
 
 class Trial(NamedTuple):
-    """What was measured under one task, encoding and training length: tables with a row for each seed and a column for
-    each map. ``scores`` has such a table for each rule that chooses the map with the least score."""
+    """The measurements for one task, encoding and training length.
+
+    Tables have a row for each seed and a column for each map. ``scores`` has such a table for each rule that selects
+    the map with the least score.
+    """
 
     task: str
     encoding: str
@@ -43,31 +46,33 @@ class Trial(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the trial is called."""
+        """The name of the trial."""
         return f"{plain_label(self.encoding)}, trained to {self.train_length}"
 
     @property
     def fixed(self) -> list[str]:
-        """The maps without parameters, from which rules choose."""
+        """The maps without parameters, from which rules select."""
         return [str(name) for name in self.errors if name not in LEARNED]
 
     @property
     def best(self) -> list[str]:
-        """For each seed, the fixed map with the least median error over the other seeds; over itself where it is the
-        only one."""
+        """For each seed, the fixed map with the least median error over the other seeds.
+
+        If there is only one seed, it is over that seed.
+        """
         fixed = self.errors[self.fixed]
         others = [fixed.drop(index=seed) if len(fixed) > 1 else fixed for seed in fixed.index]
         return [str(each.median().idxmin()) for each in others]
 
     def choices(self) -> pd.DataFrame:
-        """The map that each rule chooses, a row for each seed; the two learned maps choose themselves."""
+        """Return the map that each rule selects, a row for each seed; the two learned maps select themselves."""
         chosen = {rule: table[self.fixed].idxmin(axis="columns") for rule, table in self.scores.items()}
         same = {f"always {name}": pd.Series(name, self.errors.index) for name in ("reciprocal", "identity")}
         learned = {name: pd.Series(name, self.errors.index) for name in LEARNED if name in self.errors}
         return pd.DataFrame(chosen | same | learned)
 
     def regrets(self) -> pd.DataFrame:
-        """The regret of each rule in decades, a row for each seed."""
+        """Return the regret of each rule in decades, a row for each seed."""
         logs = self.errors.apply(np.log10)
         places = np.arange(len(logs))
         best = logs.to_numpy()[places, logs.columns.get_indexer(pd.Index(self.best))]
@@ -79,7 +84,7 @@ class Trial(NamedTuple):
 
 
 def trials_of(records: Iterable[Record]) -> list[Trial]:
-    """Return the trials that finished ``records`` make up, of which those of shorter training lengths are scored."""
+    """Return the trials of the finished ``records``; runs on shorter training lengths give the scores."""
     groups: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         config = cast(RunConfig, record.config)
@@ -114,7 +119,7 @@ def _trial(task: str, encoding: str, length: int, full: Sequence[Record], shorte
 
 
 def _table(values: Iterable[tuple[Record, float]]) -> pd.DataFrame:
-    """A row for each seed that all maps have, a column for each map."""
+    """Return a row for each seed that all maps have, a column for each map."""
     found: dict[str, dict[int, float]] = {}
     for record, value in values:
         found.setdefault(_config(record).outrep["name"], {})[record.config.seed] = value
@@ -122,9 +127,11 @@ def _table(values: Iterable[tuple[Record, float]]) -> pd.DataFrame:
 
 
 def shift_of_targets(config: RunConfig) -> float:
-    """Return how far the mean of the mapped targets moves from the second longest training length to the longest, in
-    standard deviations of the mapped targets over training. It is least for the map that flattens most, whatever the
-    candidates are."""
+    """Return how far the mean of the mapped targets moves between the two longest training lengths.
+
+    It is in standard deviations of the mapped targets over training. It is least for the map that flattens most,
+    whatever the candidates are.
+    """
     task, inputs, outrep = data(config)
     x = inputs.draw(DRAWN, config.train_length, stream(config.data_seed, "training"))
     targets = outrep.forward(task.targets(x).double())
@@ -134,8 +141,10 @@ def shift_of_targets(config: RunConfig) -> float:
 
 @torch.no_grad()
 def _unlikelihood(record: Record) -> float:
-    """Return the final training loss times exp(-2 mean(log |f'|)), as learned maps have it. Infinite for a map whose
-    slope is infinite at a target of training, which would be likely without end."""
+    """Return the final training loss times exp(-2 mean(log |f'|)), the loss of learned maps.
+
+    Infinite for a map whose slope is infinite at a training target, whose likelihood would be unbounded.
+    """
     task, inputs, outrep = data(_config(record))
     x = inputs.draw(DRAWN, record.config.train_length, stream(0, "training"))
     likely = outrep.log_slope(task.targets(x).double() + outrep.shift).mean()
@@ -144,8 +153,10 @@ def _unlikelihood(record: Record) -> float:
 
 @cache
 def error_in_theory(outrep: str, shift: float, task: str, train_length: int, test_length: int, largest: float) -> float:
-    """Return the expected squared error at ``test_length`` of the optimum of linear attention with BOS, trained under a
-    map on lengths to ``train_length``."""
+    """Return the expected squared error at ``test_length`` of the optimum of linear attention with BOS.
+
+    It is trained under a map on lengths to ``train_length``.
+    """
     built = OUTREPS.build({"name": outrep, "shift": shift})
     outputs = fit_outputs(task, train_length, built, bos=True)
     return float(expected_errors(outputs, task, built, largest, test_length)[0][-1])

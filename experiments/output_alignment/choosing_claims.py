@@ -1,4 +1,4 @@
-"""Claims about maps of the target that are learned, or chosen without longer sequences."""
+"""Claims about maps of the target that are learned, or selected without longer sequences."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -12,7 +12,7 @@ from synthlab.studies.evidence import Evidence, NoEvidence
 from synthlab.studies.verdicts import Claims
 
 CLAIMS = Claims[Evidence]()
-TWICE = float(np.log10(2))  # decades
+TWICE = float(np.log10(2))  # in decades
 OURS = "our question: which map to take for a task without long sequences"
 REGRET = (
     "decades: log10 of the error at five times the training length / that of the best fixed map (by the median over "
@@ -22,7 +22,7 @@ WHY_TWICE = "at most twice the error of the best fixed map is our choice"
 
 
 def _check_trials(evidence: Evidence, measure: Callable[[Trial], tuple[str, np.ndarray]], high: float) -> list[Check]:
-    """A check for each trial that the runs make up."""
+    """Return a check for each trial of the runs."""
     checks = []
     for trial in _find_trials(evidence):
         if not trial.errors.empty:
@@ -33,7 +33,7 @@ def _check_trials(evidence: Evidence, measure: Callable[[Trial], tuple[str, np.n
     return checks
 
 
-@lru_cache(maxsize=8)  # of several claims about the same runs
+@lru_cache(maxsize=8)  # several claims use the same runs
 def _find_trials(evidence: Evidence) -> list[Trial]:
     return trials_of(record for runs in evidence.records.values() for record in runs)
 
@@ -100,6 +100,7 @@ _register(
     series=("identity", *LEARNED),
 )
 def learned_helps(evidence: Evidence) -> list[Check]:
+    """Check that learned maps have a smaller error than the plain target."""
     return check_better(evidence, LEARNED, ["identity"])
 
 
@@ -112,6 +113,7 @@ def learned_helps(evidence: Evidence) -> list[Check]:
     series=("reciprocal", *LEARNED),
 )
 def learned_as_well(evidence: Evidence) -> list[Check]:
+    """Check that learned maps have at most twice the error of 1/x."""
     return check_better(evidence, LEARNED, ["reciprocal"], high=2.0)
 
 
@@ -126,6 +128,7 @@ def learned_as_well(evidence: Evidence) -> list[Check]:
     ),
 )
 def exponent_is_found(evidence: Evidence) -> list[Check]:
+    """Check that the learned exponent is below -0.5."""
     return [
         Check(
             f"{evidence.config(name).task['name']}, {name}: exponent",

@@ -1,4 +1,4 @@
-"""The paper's claims about its synthetic tasks, each a small function over records that measures what decides it."""
+"""The paper's claims about its synthetic tasks, each a small function over records that returns its checks."""
 
 from itertools import pairwise
 
@@ -17,7 +17,7 @@ from synthlab.studies.evidence import Evidence
 from synthlab.studies.verdicts import Claims
 
 FLAT = 10.0  # an error that stays within this factor is flat, one that grows by it rises
-ENCODINGS = ("nope", "alibi", "rope", "learned")  # the paper's
+ENCODINGS = ("nope", "alibi", "rope", "learned")  # the paper's encodings
 MAPS = ("identity", "sqrt", "log", "rsqrt")
 
 CLAIMS = Claims[Evidence]()
@@ -50,6 +50,7 @@ def _list_others(evidence: Evidence, *names: str) -> list[str]:
     outrep="identity",
 )
 def flat_mean(evidence: Evidence) -> list[Check]:
+    """Check that NoPE's error on the mean task is small and flat, and that the others' rise."""
     largest = evidence.errors("nope").max(axis="columns").to_numpy()
     return [
         Check("NoPE: largest error", largest, high=3 * LEVEL, series=("nope",)),
@@ -100,8 +101,9 @@ claim(
     encoding="nope",
 )
 def maps_help(evidence: Evidence) -> list[Check]:
+    """Check that maps reduce the error, 1/sqrt(x) most, and its horizon."""
     config = evidence.config("rsqrt")
-    twice = 2 * 30 - config.train_length  # from the training length on; no horizon ends beyond the tested lengths
+    twice = 2 * 30 - config.train_length  # counted from the training length; no horizon ends beyond the tested lengths
     centre = config.train_length if twice <= config.test_length else None
     return [
         *check_better(evidence, _list_others(evidence, "identity"), ["identity"]),
@@ -121,6 +123,7 @@ def maps_help(evidence: Evidence) -> list[Check]:
     encoding="nope",
 )
 def rebuttal_maps(evidence: Evidence) -> list[Check]:
+    """Check that the rebuttal's maps reduce the error, and that 1/sqrt(x) is better than both."""
     new = ["reciprocal", "rlog"]
     return [*check_better(evidence, new, ["identity"]), *check_better(evidence, ["rsqrt"], new)]
 
@@ -140,6 +143,7 @@ def rebuttal_maps(evidence: Evidence) -> list[Check]:
     outrep="identity",
 )
 def longer_training(evidence: Evidence) -> list[Check]:
+    """Check that longer training reduces the error, and that the error still explodes and keeps rising."""
     names = sorted(evidence.names, key=lambda name: evidence.config(name).train_length)
     task = evidence.config(names[0]).task["name"]
     lower = [
@@ -173,6 +177,7 @@ claim(
     encoding="nope",
 )
 def maps_help_sum(evidence: Evidence) -> list[Check]:
+    """Check that maps reduce the error on the sum task, 1/sqrt(x) by half."""
     return check_better(evidence, ["sqrt", "log"], ["identity"]) + check_better(
         evidence, ["rsqrt"], ["identity"], high=0.5
     )
@@ -210,6 +215,7 @@ claim(
     outrep="identity",
 )
 def slow_alibi(evidence: Evidence) -> list[Check]:
+    """Check that ALiBi's final training loss is above that of the other encodings."""
     return [
         Check(
             f"ALiBi's final loss / {plain_label(name)}'s",
@@ -237,6 +243,7 @@ def slow_alibi(evidence: Evidence) -> list[Check]:
     outrep="identity",
 )
 def square_growth(evidence: Evidence) -> list[Check]:
+    """Check that the error grows with an exponent close to 2."""
     return [
         Check(
             f"{plain_label(name)}: exponent", exponents(evidence, name), low=1.75, high=2.25, series=(name,), centre=2.0

@@ -1,4 +1,4 @@
-"""The paper's figures: errors of models of tasks with a number for an answer, and what these models compute inside."""
+"""The paper's figures: errors of models of regression tasks, and measurements inside these models."""
 
 from typing import cast
 
@@ -14,7 +14,7 @@ from synthlab.studies.presentation.plots import PLOTS
 
 
 class NumberFigure(Figure):
-    """A figure of which a run fits if its training loss is at most ``fit`` times that of the best constant answer."""
+    """A figure whose runs fit if their training loss is at most ``fit`` times that of the best constant prediction."""
 
     plots = Registry("plot", Plot, {**PLOTS, "inside": Inside, "readout": ReadoutPowers, "regrets": Regrets})
 

@@ -1,8 +1,8 @@
-"""Which heads of a trained model its answer rests on: ablation at EOS, and the weight of BOS.
+"""Which heads of a trained model its prediction rests on: ablation at EOS, and the weight of BOS.
 
-All of it is measured on the first of the run's own test sequences, cut to each length k: ``[BOS, x1..xk, EOS]``. A head
-is ablated by replacing what it reads at EOS by its mean over the training lengths. One half of the sequences chooses
-the head, the other says what its loss does.
+All measurements use the first of the run's own test sequences, cut to each length k: ``[BOS, x1..xk, EOS]``. A head is
+ablated by replacing its output at EOS by its mean over the training lengths. One half of the sequences selects the
+head, the other measures the effect of its loss.
 """
 
 from collections.abc import Sequence
@@ -20,24 +20,26 @@ from synthlab.regression.construction import data, map_of
 from synthlab.regression.evaluation import test_sequences
 from synthlab.regression.trained import TrainedRegression
 
-SEQUENCES = 64  # of each length: half of them choose the head
-REACH = 2  # training lengths that a line must be continued by at least
+SEQUENCES = 64  # number of sequences of each length: half of them select the head
+REACH = 2  # multiple of the training length to which a line must at least be extrapolated
 Place = tuple[int, int]  # layer and head
 
 
 class Heads(NamedTuple):
-    """What is measured of one model. *Unexplained* is a fraction of the variance of the mapped targets over the
-    training lengths; the main head is the one without which the output leaves the most unexplained.
+    """Measurements of one model.
+
+    *Unexplained* is a fraction of the variance of the mapped targets over the training lengths; the main head is the
+    one whose ablation increases it most.
 
     Attributes:
         layer: The layer of the main head.
         head: The main head.
-        unexplained: What the output leaves unexplained.
-        lost: By how much more is unexplained without the main head.
-        alone: What is unexplained without every head but the main one.
+        unexplained: The fraction that the output leaves unexplained.
+        lost: The increase of that fraction without the main head.
+        alone: The fraction that is unexplained with only the main head.
         line_error: The relative error, at the test length, of a line fitted to 1/w at the training lengths; w is the
-            weight that the main head gives BOS at EOS, averaged over sequences. NaN where lengths are tested up to less
-            than ``REACH`` times the training length, and where a w is not above 0.
+            weight that the main head gives BOS at EOS, averaged over sequences. NaN if lengths are tested up to less
+            than ``REACH`` times the training length, or if a w is not above 0.
     """
 
     layer: int
@@ -49,8 +51,11 @@ class Heads(NamedTuple):
 
 
 def heads_of(model: TrainedRegression) -> Heads:
-    """Measure one model. Raises InputError for a model without heads, or one trained on fewer than two lengths or
-    tested on fewer than trained on."""
+    """Measure one model.
+
+    Raises InputError for a model without heads, or one trained on fewer than two lengths or tested on fewer than
+    trained on.
+    """
     config = cast(RunConfig, model.record.config)
     if not 2 <= config.train_length <= config.test_length:
         raise InputError(
@@ -75,8 +80,10 @@ def heads_of(model: TrainedRegression) -> Heads:
 
 
 def line_error(weights: Sequence[float], train_length: int) -> float:
-    """The relative error, at the last length, of a line fitted to 1 / ``weights`` at lengths 1..``train_length``. NaN
-    where there are less than ``REACH`` times as many lengths, or a weight is not above 0."""
+    """Return the relative error, at the last length, of a line fitted to 1 / ``weights`` at the training lengths.
+
+    NaN if there are less than ``REACH`` times as many lengths, or a weight is not above 0.
+    """
     if len(weights) < REACH * train_length or min(weights) <= 0:
         return float("nan")
     inverse = 1 / np.asarray(weights)
@@ -85,7 +92,7 @@ def line_error(weights: Sequence[float], train_length: int) -> float:
 
 
 def _means(model: TrainedRegression, x: Int[Tensor, "N L"]) -> Float[Tensor, "layers H d"]:
-    """What each head reads at EOS, averaged over lengths and sequences."""
+    """Return the output of each head at EOS, averaged over lengths and sequences."""
     layers, sums = range(len(model.hooked.blocks)), []
     for k in range(1, x.shape[1] + 1):
         _, inside = model.run_with_cache(x[:, :k])
@@ -94,14 +101,17 @@ def _means(model: TrainedRegression, x: Int[Tensor, "N L"]) -> Float[Tensor, "la
 
 
 def _bos_weights(model: TrainedRegression, x: Int[Tensor, "N L"], main: Place) -> list[float]:
-    """The weight that a head gives BOS at EOS, at each length, averaged over sequences."""
+    """Return a head's weight on BOS at EOS, at each length, averaged over sequences."""
     layer, head = main
     prefixes = (x[:, :k] for k in range(1, x.shape[1] + 1))
     return [model.run_with_cache(each)[1]["pattern", layer][:, head, -1, 0].mean().item() for each in prefixes]
 
 
 def _unexplained(model: TrainedRegression, x: Int[Tensor, "N L"], hooks: Sequence[Hook]) -> float:
-    """The fraction of the variance of the mapped targets that outputs leave, under ``hooks``, at training lengths."""
+    """Return the fraction of the variance of the mapped targets that outputs do not explain, under ``hooks``.
+
+    It is measured at training lengths.
+    """
     config = cast(RunConfig, model.record.config)
     (task, _, _), outrep = data(config), map_of(model.module, 0, config)
     lengths = range(1, config.train_length + 1)

@@ -1,4 +1,4 @@
-"""A plot of what trained models compute inside: which head the answer rests on, and how it counts."""
+"""A plot of measurements inside trained models: which head the prediction rests on, and how it counts."""
 
 from collections.abc import Sequence
 from typing import Literal, cast
@@ -20,13 +20,16 @@ MEANINGS: dict[Measure, str] = {
     "alone": f"{OF_WHAT} is unexplained with the main head alone",
     "line_error": "relative error, at the longest test length, of a line fitted to 1 / (weight of BOS) within training",
 }
-# Several panels and claims show the same models. A run can be recorded twice, on two machines.
+# Several panels and claims use the same models. A run can be recorded twice, on two machines.
 _measured: dict[tuple[str, str], Heads] = {}
 
 
 class Inside(Heat):
-    """What is measured inside each model (``heads``), as a table of ``rows`` and ``columns``, two settings
-    of the panel's grid. A model is opened from its record: with ``save=weights`` it is not trained again."""
+    """Measurements inside each model (``heads``), as a table of ``rows`` and ``columns``.
+
+    These are two settings of the panel's grid. A model is opened from its record: with ``save=weights`` it is not
+    trained again.
+    """
 
     value = "value"
 
@@ -57,12 +60,12 @@ class Inside(Heat):
 
 
 def measure_heads(records: Sequence[Record], measure: Measure) -> list[float]:
-    """A number for each finished run, from its trained model."""
+    """Return a number for each finished run, from its trained model."""
     found = []
     for record in records:
         key = record.config.id, str(record.environment)
         if key not in _measured:
-            with use_one_thread():  # a second costs small models more than it gives
+            with use_one_thread():  # a second thread costs small models more than it gains
                 _measured[key] = heads_of(cast(TrainedRegression, record.model()))
         found.append(getattr(_measured[key], measure))
     return found

@@ -21,7 +21,7 @@ HALF = 0.5  # of the variance
 
 
 def _checks(evidence: Evidence, what: str, measure: Measure, low: float = -np.inf, high: float = np.inf) -> list[Check]:
-    """A check for each series of a task that needs the length."""
+    """Return a check for each series of a task that needs the length."""
     counting = [name for name in evidence.names if evidence.config(name).task["name"] in COUNTING]
     values = {name: np.array(measure_heads(evidence.records[name], measure)) for name in counting}
     return [Check(f"{plain_label(name)}: {what}", values[name], low, high, series=(name,)) for name in counting]
@@ -48,7 +48,7 @@ for _encoding in ("nope", "alibi", "rope"):
             *_checks(evidence, "unexplained with it alone", "alone", high=HALF),
         ]
     )
-for _encoding in ("alibi", "rope"):  # without position encoding it is so, trained or not
+for _encoding in ("alibi", "rope"):  # without position encoding this is true, trained or not
     _register(
         "line",
         _encoding,

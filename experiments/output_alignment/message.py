@@ -61,6 +61,6 @@ def draw(folder: Path) -> Figure | None:
 
 
 def _select_far(table: pd.DataFrame, of: str) -> pd.DataFrame:
-    """The rows at the far length; of maps, without the plain target, which is the row of NoPE above."""
+    """Return the rows at the far length; of maps, without the plain target, which is the row of NoPE above."""
     rows = table[table["length"] == FAR * table["train_length"]]
     return rows[rows["series"] != PLAIN] if of == "map" else rows

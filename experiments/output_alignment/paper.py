@@ -1,4 +1,4 @@
-"""Output Alignment as the machinery of studies takes it: see ``conf/study/``."""
+"""Output Alignment in the form of studies: see ``conf/study/``."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from experiments.output_alignment.figures import NumberFigure
 from synthlab.studies.presentation.report import About, deviations
 from synthlab.studies.study import Paper, Rows
 
-RECIPE = "figure1_recipe"  # the study that judges the same claims by the paper's recipe
+RECIPE = "figure1_recipe"  # the study that judges the same claims with the paper's training setup
 ABOUT = About(
     "The synthetic experiments",
     "Output Alignment: A Top-down Approach to Length Generalization",

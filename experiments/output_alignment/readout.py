@@ -51,7 +51,7 @@ class Readout(Around):
     - ``none``: no logit, while BOS and the query's own token are hidden, so that no weight tells k.
 
     A query that directly follows BOS (k = 0) hides nothing and raises nothing. With q = 1 and ``bos`` or ``both``, this
-    is ``inner``. Raises InputError for an ``inner`` that draws random positions, which do not tell k.
+    is ``inner``. Raises InputError for an ``inner`` that draws random positions, which do not determine k.
 
     Example:
         >>> import torch, synthlab
@@ -66,7 +66,9 @@ class Readout(Around):
     def __init__(self, dims: Dims, /, q: PositiveFloat, raised: Raised, inner: Mapping[str, Any]):
         super().__init__(ENCODINGS.build(inner, dims, field="encoding.inner"))
         if self.inner.draws_positions:
-            raise InputError(f"encoding.inner={inner['name']}: draws random positions, which do not tell the length")
+            raise InputError(
+                f"encoding.inner={inner['name']}: draws random positions, which do not determine the length"
+            )
         self.q, self.raised = q, raised
 
     def bias(self, query, key):
@@ -81,9 +83,9 @@ class Readout(Around):
 
 
 CLAIMS = Claims[Evidence]()
-HALF = 0.5  # on the scale log2 of q, on which 1/2, 1 and 2 lie 1 apart
-FEWEST = 3  # powers of a seed that must fit: as many as a parabola takes
-MODELS = {  # each panel of the study about which something is claimed
+HALF = 0.5  # on the scale log2 of q, where 1/2, 1 and 2 are 1 apart
+FEWEST = 3  # the fewest powers of a seed that must fit: a parabola needs three
+MODELS = {  # the panels of the study that have claims
     "nope": "NoPE, logit of BOS raised",
     "nope_both": "NoPE, both logits raised",
     "nope_own": "NoPE without BOS, logit of the own token raised",
@@ -95,7 +97,7 @@ MODELS = {  # each panel of the study about which something is claimed
 
 
 def find_best_powers(evidence: Evidence) -> dict[float, pd.Series]:
-    """Return for each q, in order, the best power of each seed as a positive number: -p of the map x^p that errs least.
+    """Return for each q, in order, the best power of each seed as -p: p belongs to the map x^p with the smallest error.
 
     The error of a run is its geometric mean over the lengths beyond training, as where claims compare maps: at a single
     length an error may happen to pass through 0. Only runs that fit are candidates. Between powers, the logarithm of
@@ -112,7 +114,7 @@ def find_best_powers(evidence: Evidence) -> dict[float, pd.Series]:
 
 
 def _tabulate(evidence: Evidence) -> dict[float, pd.DataFrame]:
-    """For each q the logarithm of the error beyond training: a row for each seed, a column for each -p, in order."""
+    """Return for each q the log of the error beyond training: a row for each seed, a column for each -p, in order."""
     columns: dict[float, dict[float, pd.Series]] = {}
     for name in evidence.names:
         if evidence.records[name]:
@@ -123,22 +125,24 @@ def _tabulate(evidence: Evidence) -> dict[float, pd.DataFrame]:
 
 
 def _find_minimum(errors: pd.Series) -> float:
-    """Return where the parabola through the least of ``errors`` and its neighbours, over the logarithm of the index, is
-    least. NaN for fewer than three that are not NaN."""
+    """Return the minimum of the parabola through the least of ``errors`` and its neighbours.
+
+    The parabola is in the logarithm of the index. NaN for fewer than three values that are not NaN.
+    """
     known = errors.dropna()
     if len(known) < FEWEST:
         return float("nan")
     least, x, y = int(known.argmin()), np.log(known.index.to_numpy(dtype=float)), known.to_numpy()
     if 0 < least < len(x) - 1:
-        slopes, middles = np.diff(y) / np.diff(x), (x[:-1] + x[1:]) / 2  # the parabola has these slopes there
+        slopes, middles = np.diff(y) / np.diff(x), (x[:-1] + x[1:]) / 2  # the slopes of the parabola there
         (falling, rising), (left, right) = slopes[least - 1 : least + 1], middles[least - 1 : least + 1]
-        if rising > falling:  # else three equal errors
+        if rising > falling:  # otherwise the three errors are equal
             return float(np.exp(left - falling * (right - left) / (rising - falling)))
     return float(known.index[least])
 
 
 def _check(what: str, values: pd.Series, low: float = -np.inf, high: float = np.inf, compares: bool = False) -> Check:
-    """A check on the seeds that can tell; not tested where these are fewer than half."""
+    """Return a check on the seeds with a value; it is not tested if these are fewer than half."""
     known = values.dropna()
     few = f"fewer than {FEWEST} powers fit under {len(values) - len(known)} of {len(values)} seeds"
     return Check(
@@ -147,7 +151,7 @@ def _check(what: str, values: pd.Series, low: float = -np.inf, high: float = np.
 
 
 def _check_powers(evidence: Evidence) -> list[Check]:
-    """That the best power is -q, for each q."""
+    """Check that the best power is -q, for each q."""
     return [
         _check(f"q = {q:g}: log2 of best power / -q", (best / q).map(math.log2), -HALF, HALF)
         for q, best in find_best_powers(evidence).items()
@@ -155,7 +159,7 @@ def _check_powers(evidence: Evidence) -> list[Check]:
 
 
 def _check_moves(evidence: Evidence) -> list[Check]:
-    """That the best power is steeper for each q than for the next smaller one."""
+    """Check that the best power is steeper for each q than for the next smaller one."""
     return [
         _check(f"best power at q = {smaller:g} / at q = {larger:g}", milder / steeper, high=1.0, compares=True)
         for (smaller, milder), (larger, steeper) in pairwise(find_best_powers(evidence).items())
@@ -163,7 +167,7 @@ def _check_moves(evidence: Evidence) -> list[Check]:
 
 
 def _check_stays(evidence: Evidence) -> list[Check]:
-    """That the best power is -1 for each q but 1."""
+    """Check that the best power is -1 for each q other than 1."""
     return [
         _check(f"q = {q:g}: log2 of best power / -1", best.map(math.log2), -HALF, HALF)
         for q, best in find_best_powers(evidence).items()

@@ -15,8 +15,9 @@ SETTINGS = {"encoding.q", "outrep.p"}
 
 
 class ReadoutPowers(Plot):
-    """Error at the test length ``length`` against the power p < 0 of f(x) = x^p, a line for each q of the encoding
-    ``readout.Readout``, with a mark at p = -q.
+    """Error at the test length ``length`` against the power p < 0 of f(x) = x^p.
+
+    There is a line for each q of the encoding ``readout.Readout``, with a marker at p = -q.
 
     The table also counts, of finished runs, those whose outputs break near 0 and those that miss:
 
@@ -83,6 +84,6 @@ class ReadoutPowers(Plot):
 
 
 def _tabulate(series: Series) -> pd.DataFrame:
-    """The runs of a series at each length, with q and p."""
+    """Return the runs of a series at each length, with q and p."""
     rows = series.count_runs(make_table(series.records))
     return rows.assign(q=series.chosen["encoding.q"], p=series.chosen["outrep.p"])

@@ -1,4 +1,4 @@
-"""A plot of the regret of each way to choose a map of the target."""
+"""A plot of the regret of each rule that selects a map of the target."""
 
 import numpy as np
 import pandas as pd
@@ -19,8 +19,10 @@ NAMES = {
 
 
 class Regrets(Plot):
-    """The regret of each rule at five times the training length: a point for each encoding and training length, the
-    median over seeds with its interval; and how often the rule chose the best map."""
+    """The regret of each rule at five times the training length: a point for each encoding and training length.
+
+    It is the median over seeds with its interval; the plot also shows how often the rule selected the best map.
+    """
 
     measures = "regret, decades"
 
@@ -67,7 +69,7 @@ class Regrets(Plot):
 
 
 def _rule(name: str) -> str:
-    """Held-out lengths as the share that they are, which is the same at all training lengths."""
+    """Return a rule's name with held-out lengths as a share, which is the same at all training lengths."""
     if not name.startswith("held out"):
         return name
     first, last = (int(word) for word in name.split("scored on ")[1].split(" to "))

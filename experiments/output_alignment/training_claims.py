@@ -1,8 +1,8 @@
-"""What weight decay and a curriculum do to the error beyond the training lengths, as claims: both are known confounders
-of comparisons between papers, which train with either, both or neither.
+"""Claims on the effects of weight decay and a curriculum on the error beyond the training lengths.
 
-Effects are measured in doublings: log2 of the error beyond training, relative to the run of the same seed that has
-neither. 1 is twice the error, -1 is half of it.
+Both are known confounders of comparisons between papers, which train with either, both or neither. Effects are measured
+in doublings: log2 of the error beyond training, relative to the run of the same seed that has neither. 1 is twice the
+error, -1 is half of it.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from synthlab.studies.evidence import Evidence, NoEvidence
 from synthlab.studies.verdicts import Claims
 
 CLAIMS = Claims[Evidence]()
-DOUBLING = 1.0  # an error that changes by less than a factor of 2, either way, is left as it is
+DOUBLING = 1.0  # an error that changes by less than a factor of 2, either way, counts as unchanged
 WHERE = "the lab's own question: confounders in training"
 QUANTITY = (
     "log2 of error / that of the same seed trained with neither weight decay nor curriculum, geometric mean over the "
@@ -45,7 +45,7 @@ CONFOUNDERS: dict[str, tuple[str, Callable[[RunConfig], bool]]] = {
 
 
 def _checks(evidence: Evidence, has: Callable[[RunConfig], bool], low: float, high: float) -> list[Check]:
-    """A check of each series that has the confounder, against the one that has none."""
+    """Return a check of each series that has the confounder, against the one that has none."""
     configs = {name: cast(RunConfig, evidence.config(name)) for name in evidence.names}
     plain = [name for name, config in configs.items() if not (_has_decay(config) or _has_curriculum(config))]
     changed = [name for name, config in configs.items() if has(config)]

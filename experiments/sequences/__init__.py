@@ -1,1 +1,1 @@
-"""Suites of tasks whose answers are tokens."""
+"""Suites of sequence tasks."""

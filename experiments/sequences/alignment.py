@@ -1,9 +1,9 @@
-"""The alignment view on these tasks: does the output's distribution over lengths say which of them generalize?
+"""The alignment view on sequence tasks: does the output's distribution over lengths predict which generalize?
 
-A model's outputs shift if their mean distribution beyond the training lengths is another than within
-(``synthlab.sequences.outputs``). The view of Du et al. (2025) lets expect that where they do, models generalize worse.
-A shift has a part that is chance, the greater the more symbols answers have and the fewer answers there are. All
-encodings on one task and seed have it alike, since they answer the same sequences; so these are what is compared.
+A model's outputs shift if their mean distribution beyond the training lengths differs from that within
+(``synthlab.sequences.outputs``). By the view of Du et al. (2025), one expects that models with a shift generalize
+worse. A part of a shift is chance, which grows with the number of symbols of answers and falls with the number of
+answers. All encodings on one task and seed share it, since they answer the same sequences; so these are compared.
 """
 
 from collections.abc import Mapping
@@ -32,14 +32,16 @@ QUANTITIES = {"shift": "outputs shift less", "misfit": "training lengths are fit
 ALIGNMENT = "alignment"
 CLAIM_OF = {"A1": "outputs shift less", "A2": "training lengths are fitted better"}
 LEVEL = 0.75
-APART = 0.1  # the least difference in score that says which of two generalizes better
-ALIKE = 0.01  # the greatest difference in a quantity that says nothing
+APART = 0.1  # the least difference in score that decides which of two generalizes better
+ALIKE = 0.01  # the greatest difference in a quantity that counts as none
 
 
 def shifts(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """A row for each run: beyond training the ``shift`` of its outputs and the ``target_shift`` of the right answers,
-    means over ranges, and its ``score`` by ``metric``: exact match above chance, of what is possible above it, or
-    accuracy per token. And its ``misfit``, the share of wrong answers on training lengths.
+    """Return a row for each run: the ``shift`` of its outputs beyond training, its ``score`` and its ``misfit``.
+
+    Beyond training there is also the ``target_shift`` of the right answers; both shifts are means over ranges. The
+    ``score`` by ``metric`` is exact match above chance, divided by what is possible above it, or accuracy per token.
+    ``misfit`` is the share of wrong answers on training lengths.
 
     Args:
         runs: A row for each finished run and range of lengths.
@@ -55,9 +57,10 @@ def shifts(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def pair_runs(found: pd.DataFrame, between: str) -> pd.DataFrame:
-    """A row for each two runs of one seed that are of one task or one arm and differ by the other, ``between``, and in
-    score by ``APART`` or more; and whether the smaller of each of ``QUANTITIES`` says which is better: 1 if so, 0 if it
-    says the contrary, half where they are ``ALIKE``.
+    """Return a row for each two runs of one seed that share task or arm, differ by the other, and in score.
+
+    The other is ``between``; scores must differ by ``APART`` or more. Each of ``QUANTITIES`` is 1 if its smaller value
+    belongs to the better run, 0 if to the worse, half if the values are ``ALIKE``.
 
     Args:
         found: What ``shifts`` returns.
@@ -80,8 +83,10 @@ def _score_pair(one: dict, other: dict, quantity: str) -> float:
 
 
 def with_alignment(results: Results, runs: pd.DataFrame, metric: str, overrides: str) -> Results:
-    """``results``, and what shifts say: a panel ``alignment`` and lines for a terminal. Without them where no run is
-    tested beyond training."""
+    """Return ``results`` with the panel ``alignment`` and lines for a terminal on the shifts.
+
+    They are unchanged if no run is tested beyond training.
+    """
     found = shifts(runs, metric)
     if found.empty:
         return results
@@ -122,8 +127,10 @@ class Shifts(Drawing):
 
 
 def alignment_claims(claims: Claims[pd.DataFrame], metric: str = "exact") -> None:
-    """Register A1, on the alignment view, and A2, which it has to be better than. They are judged on the runs of all
-    tasks together, by their score in ``metric``."""
+    """Register A1, on the alignment view, and A2, its baseline.
+
+    They are judged on the runs of all tasks together, by their score in ``metric``.
+    """
     statements = {
         "A1": "Of two encodings on one task, the one whose outputs shift less beyond training generalizes better.",
         "A2": "Of two encodings on one task, the one that fits its training lengths better generalizes better.",
@@ -143,9 +150,11 @@ def alignment_claims(claims: Claims[pd.DataFrame], metric: str = "exact") -> Non
 
 
 def check_quantity(runs: pd.DataFrame, metric: str, quantity: str) -> list[Check]:
-    """That on most tasks the smaller ``quantity`` says which of two encodings generalizes better: over tasks, whichever
-    encoding is left out, and over encodings. Raises NoEvidence where no two runs differ, and where there are too few
-    encodings to leave each of them out."""
+    """Check that on most tasks the smaller ``quantity`` belongs to the encoding that generalizes better.
+
+    It is checked over tasks, whichever encoding is left out, and over encodings. Raises NoEvidence if no two runs
+    differ, and if there are too few encodings to leave each of them out.
+    """
     found = shifts(runs, metric)
     shares = _shares(found, quantity)
     if not len(shares):
@@ -173,20 +182,23 @@ def check_quantity(runs: pd.DataFrame, metric: str, quantity: str) -> list[Check
 
 
 def _shares(found: pd.DataFrame, quantity: str) -> Float[np.ndarray, " tasks"]:
-    """Of each task the share of its pairs of runs in which the smaller ``quantity`` says which is better."""
+    """Return, for each task, the share of its pairs of runs whose better run has the smaller ``quantity``."""
     return pair_runs(found, "arm").groupby("task")[quantity].mean().to_numpy(dtype=float)
 
 
 def _jackknife(value: float, without: list[float]) -> ConfidenceInterval:
-    """The 95 % interval of a share from its values without each encoding."""
+    """Return the 95 % interval of a share from its values without each encoding."""
     spread = np.sum((np.array(without) - value) ** 2) * (len(without) - 1) / len(without)
     reach = student(len(without) - 1) * np.sqrt(spread)
     return ConfidenceInterval(max(value - reach, 0.0), min(value + reach, 1.0), COVERAGE)
 
 
 def tabulate_claims(folder: Path) -> Rows:
-    """Return a row for each of A1 and A2 that the committed ``folder`` of a paper judges: in what share of the pairs
-    the claim names the better encoding, as an estimate [interval], over tasks and over encodings."""
+    """Return a row for each of A1 and A2 that the committed ``folder`` of a paper judges.
+
+    A row has the share of pairs in which the claim names the better encoding, as an estimate [interval], over tasks and
+    over encodings.
+    """
     checks, rows = pd.read_csv(folder / CLAIMS), []
     for claim, predictor in CLAIM_OF.items():
         judged = checks[checks["claim"].str.endswith(f".{claim}") & checks["median"].notna()]

@@ -1,4 +1,4 @@
-"""Exact match by length and in bins of lengths, of series of models of sequence tasks."""
+"""Exact match by length and in bins of lengths, for series of models of sequence tasks."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,12 +14,12 @@ from synthlab.sequences.measures import METRICS
 from synthlab.storage.records import Record
 from synthlab.studies.presentation.drawing import Drawing, Series, tabulate_runs
 
-ROUNDING = 1e-6  # what a multiple of a length may be above a whole number
+ROUNDING = 1e-6  # tolerance of a multiple of a length above an integer
 SHOWN = {"exact": "exact match", "tokens": "accuracy per token"}  # a panel each
 
 
 class Share(Drawing):
-    """A share of right answers against length, from 0 to 1; chance is a dotted line in grey."""
+    """A proportion of right answers against length, from 0 to 1; chance is a dotted line in grey."""
 
     def __init__(self, label: str):
         self.label = label
@@ -39,7 +39,7 @@ class Share(Drawing):
 
 
 def share_by_length(found: Sequence[Series], metric: str) -> pd.DataFrame:
-    """What a panel draws: ``metric`` by length over the seeds of each series, and chance."""
+    """Return the data of a panel: ``metric`` by length over the seeds of each series, and chance."""
     runs = tabulate_runs(found)
     drawn = curves(runs, metric, runs["series"])
     chance = curves(runs, "chance", runs["series"])["median"]
@@ -78,7 +78,7 @@ def bins_of(series: Series, fit: float, published: Mapping[int, np.ndarray] | No
 
 
 def _mean_over(record: Record, lengths: np.ndarray) -> dict[str, float]:
-    """Return the means over ``lengths``, each rounded up to the next that is tested."""
+    """Return the means over ``lengths``, each rounded up to the next tested length."""
     tested = record.metrics["length"].to_numpy()
     places = np.searchsorted(tested, lengths - ROUNDING).clip(max=len(tested) - 1)
     means = record.metrics[["exact", "tokens", "chance"]].iloc[places].mean()
@@ -87,8 +87,10 @@ def _mean_over(record: Record, lengths: np.ndarray) -> dict[str, float]:
 
 
 def by_series(table: pd.DataFrame, names: Sequence[str] = ("series",)) -> pd.DataFrame:
-    """Exact match of each series, told apart by the columns ``names``, in each range of lengths: median, least and
-    greatest over all finished runs, and the median over those that fit."""
+    """Return the exact match of each series, identified by the columns ``names``, in each range of lengths.
+
+    It has the median, least and greatest over all finished runs, and the median over those that fit.
+    """
     fitting = table.assign(fitting=table["exact"].where(table["fit"]))
     grouped = fitting.groupby([*names, "first", "last"], sort=False)
     summary = grouped.agg(

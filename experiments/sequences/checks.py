@@ -1,8 +1,8 @@
 """Checks on exact match beyond the training lengths: whether the models of a task generalize.
 
-They are made on a table with a row for each finished run and range of lengths, as ``reproduction`` makes it. A check on
-runs none of which fits its training lengths is not tested: a model that has not learned a task errs beyond training,
-too, whatever its encoding can do.
+Their table has a row for each finished run and range of lengths, as in ``reproduction``. A check is not tested if none
+of its runs fits its training lengths: a model that has not learned a task errs beyond training too, whatever its
+encoding can do.
 """
 
 import pandas as pd
@@ -15,21 +15,27 @@ NONE_FITS = "no run fits"
 
 
 def generalizes(runs: pd.DataFrame, arm: str, level: float) -> list[Check]:
-    """That the share of wrong answers of an ``arm`` stays under ``level`` in every range of lengths beyond training.
-    Raises NoEvidence where no run is finished."""
+    """Check that the error rate of an ``arm`` stays under ``level`` in every range of lengths beyond training.
+
+    Raises NoEvidence if no run is finished.
+    """
     return [errs(rows, f"{_describe_rows(rows)} wrong", level, generalizing=True) for rows in _split_beyond(runs, arm)]
 
 
 def fails(runs: pd.DataFrame, arm: str, level: float) -> list[Check]:
-    """That the share of wrong answers of an ``arm`` is ``level`` or more in the last range of lengths. Raises
-    NoEvidence where no run is finished."""
+    """Check that the error rate of an ``arm`` is ``level`` or more in the last range of lengths.
+
+    Raises NoEvidence if no run is finished.
+    """
     last = _split_beyond(runs, arm)[-1]
     return [errs(last, f"{_describe_rows(last)} wrong", level, generalizing=False)]
 
 
 def errs(rows: pd.DataFrame, what: str, level: float, generalizing: bool) -> Check:
-    """That the share of wrong answers in ``rows``, one for each run, is under ``level``, or else ``level`` or more.
-    More seeds of their series would decide it."""
+    """Check that the error rate in ``rows``, one for each run, is under ``level``, or else ``level`` or more.
+
+    More seeds of their series would decide it.
+    """
     wrong, series = 1 - rows["exact"].to_numpy(dtype=float), tuple(dict.fromkeys(rows["series"]))
     untested = "" if rows["fit"].any() or not _is_beyond(rows).all() else NONE_FITS
     low, high = (-float("inf"), level) if generalizing else (level, float("inf"))
@@ -37,20 +43,23 @@ def errs(rows: pd.DataFrame, what: str, level: float, generalizing: bool) -> Che
 
 
 def select_published(runs: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the lengths that the paper's numbers were measured at: those of ``runs``, but for tasks that the
-    paper tested at lengths of their own, each set of which counts once."""
+    """Return the rows of the lengths at which the paper's numbers were measured.
+
+    These are those of ``runs``, except for tasks that the paper tested at lengths of their own, each set of which
+    counts once.
+    """
     has_own = runs.groupby("task")[RANGE].transform("max") > 0
     own = runs[runs[RANGE] > 0].drop_duplicates(["run", "first", "last"])
     return pd.concat([runs[~has_own | ~_is_beyond(runs)], own]).drop_duplicates(["run", "first", "last"])
 
 
 def _is_beyond(runs: pd.DataFrame) -> pd.Series:
-    """Whether a row is of lengths beyond training, as all published ranges but the first are."""
+    """Return True for rows of lengths beyond training, as all published ranges except the first are."""
     return (runs["first"] > runs["train_length"]) | (runs[RANGE] > 0)
 
 
 def _split_beyond(runs: pd.DataFrame, arm: str) -> list[pd.DataFrame]:
-    """The rows of an arm in each range beyond the training lengths, the shortest first."""
+    """Return the rows of an arm in each range beyond the training lengths, the shortest first."""
     rows = runs[(runs["arm"] == arm) & _is_beyond(runs)]
     if rows.empty:
         raise NoEvidence(f"no finished run of {arm} that is tested beyond training")

@@ -1,4 +1,4 @@
-"""The table of a paper trained again: published, ours, the range over seeds, runs that fit of all runs, verdict."""
+"""The table of a reproduced paper: published, ours, the range over seeds, runs that fit of all runs, verdict."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,18 +13,18 @@ from synthlab.storage.records import Record
 def compare_published(
     runs: pd.DataFrame, records: Mapping[tuple[str, str], Sequence[Record]], numbers: Published, level: float
 ) -> pd.DataFrame:
-    """A row for each task, arm and range of lengths.
+    """Return a row for each task, arm and range of lengths.
 
-    The verdict is that of a check over seeds: whether ours lies on the published side of ``level``, the share of wrong
-    answers that tells models that generalize from others. Medians over all finished runs (``median``) and over those
-    that fit (``median_fit``) stand side by side, as do the published means over runs that were kept (``published``)
-    and over all (``published_all``).
+    The verdict is that of a check over seeds: whether ours lies on the published side of ``level``, the error rate that
+    separates models that generalize from others. The table has medians over all finished runs (``median``) and over
+    those that fit (``median_fit``), and the published means over runs that were kept (``published``) and over all
+    (``published_all``).
 
     Args:
         runs: A row for each finished run and range of lengths.
         records: All runs of each task and arm.
-        numbers: What the paper published.
-        level: A share of wrong answers.
+        numbers: The numbers that the paper published.
+        level: An error rate.
     """
     every = {key: len(found) for key, found in records.items()}
     models = {key: _model(found[0]) for key, found in records.items()}
@@ -45,14 +45,16 @@ def _verdict(rows: pd.DataFrame, mean: float, level: float) -> str:
 
 
 def by_theory(found: pd.DataFrame, level: float) -> list[str]:
-    """How many of those that the paper's theory lets generalize do, and of those that it does not: a line each, of all
-    tasks and arms and of those most of whose runs fit. What counts is the median in the last range of lengths, once of
-    the lengths of the paper's numbers and once of the study's own. Left out is what the theory says nothing of, and a
-    task on which an answer that looks at no prompt is good enough.
+    """Return lines on how many of those expected to generalize do, and of the others.
+
+    Expectations are those of the paper's theory. There is a line each, of all tasks and arms and of those most of whose
+    runs fit. The criterion is the median in the last range of lengths, once for the lengths of the paper's numbers and
+    once for the study's own. Tasks and arms without an expectation are left out, and tasks on which an answer that
+    ignores the prompt is good enough.
 
     Args:
-        found: What ``compare_published`` returns.
-        level: A share of wrong answers.
+        found: The table of ``compare_published``.
+        level: An error rate.
     """
     expected = found.groupby(["task", "arm"])["expected"].transform("first")
     every = found.assign(expected=expected).sort_values([RANGE, "last"])
@@ -75,13 +77,13 @@ def by_theory(found: pd.DataFrame, level: float) -> list[str]:
 
 
 def _model(record: Record) -> str:
-    """The size of a model and the length of its training, in words."""
+    """Return the size of a model and the length of its training, in words."""
     model, protocol = record.config.model, record.config.protocol
     return f"{model['depth']}l {model['heads']}h {model['width']}, {protocol.steps} steps of {protocol.batch}"
 
 
 def format_comparison(found: pd.DataFrame) -> pd.DataFrame:
-    """The table for a reader, in words; what the paper's theory lets expect only where it has one."""
+    """Return the table in words, for readers; expectations of the paper's theory are given only where it has one."""
     rows = []
     for row in found.to_dict("records"):
         theirs = not pd.isna(row["published"])
@@ -110,5 +112,5 @@ def format_comparison(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def format_number(value: float, missing: str = "") -> str:
-    """Return a number with three decimals, or what stands for one that is ``missing``."""
+    """Return a number with three decimals, or the text for one that is ``missing``."""
     return missing if pd.isna(value) else f"{value:.3f}"

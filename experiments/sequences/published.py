@@ -1,4 +1,4 @@
-"""The numbers that a paper published, as a file of its folder has them, and ours beside them."""
+"""The numbers that a paper published, as a file of its folder has them, next to ours."""
 
 from functools import cache
 from pathlib import Path
@@ -16,12 +16,14 @@ from synthlab.sequences.config import Bin
 Exact = Annotated[float, Field(ge=0, le=1)]
 Quantiles = Annotated[list[Length], Field(min_length=2)]
 RANGE = "published_range"  # 0 for the study's own ranges of lengths, else the published range whose lengths a row has
-OURS = ["task", "arm", RANGE, "first", "last"]  # what a row of our numbers is about
+OURS = ["task", "arm", RANGE, "first", "last"]  # columns that identify a row of our numbers
 
 
 class Source(BaseModel):
-    """Where numbers are from: ``where`` they stand, how ``sure`` it is that they are the paper's, and what of the
-    paper's ``runs`` they are of."""
+    """The source of numbers: ``where`` they are, how ``sure`` it is that they are the paper's.
+
+    ``runs`` names the paper's runs that they belong to.
+    """
 
     model_config = STRICT
     where: str
@@ -30,7 +32,7 @@ class Source(BaseModel):
 
 
 class Ranks(BaseModel):
-    """The ``mean`` reciprocal rank of each arm over the paper's tasks and seeds, and ``where`` it stands."""
+    """The ``mean`` reciprocal rank of each arm over the paper's tasks and seeds, and ``where`` it is."""
 
     model_config = STRICT
     where: str
@@ -45,10 +47,10 @@ class PublishedEntry(BaseModel):
     """
 
     model_config = STRICT
-    task: str  # as the study calls it
-    arm: str  # of the study, an encoding
+    task: str  # as the study names it
+    arm: str  # an arm of the study, an encoding
     model: str
-    expected: bool | None = None  # by the paper's theory, if it has one: whether it generalizes
+    expected: bool | None = None  # whether it generalizes by the paper's theory, if it has one
     source: str
     exact: list[Exact | None] | None = None
     runs: list[list[Exact]] | None = None
@@ -62,8 +64,10 @@ class PublishedEntry(BaseModel):
         return self
 
     def rows(self) -> list[dict[str, Any]]:
-        """For each range the mean that the paper gives, ``published``, and that over all runs; how many runs were
-        ``kept`` of all ``trained``."""
+        """Return, for each range, the mean that the paper gives, ``published``, and that over all runs.
+
+        It also has how many runs were ``kept`` of all ``trained``.
+        """
         if self.runs is None:
             unknown = dict.fromkeys(("published_all", "kept", "trained"))
             return [{"published": mean, **unknown} for mean in self.exact or []]
@@ -75,9 +79,11 @@ class PublishedEntry(BaseModel):
 
 
 class Published(BaseModel):
-    """All numbers of a paper: trained on lengths up to ``train_length``, tested in ``ranges`` of lengths, the training
-    lengths first. ``says`` tells a reader what they are. ``lengths`` has the tasks that were tested at others: in each
-    range the least, the greatest, and any evenly spaced quantiles between."""
+    """All numbers of a paper: trained on lengths up to ``train_length``, tested in ``ranges`` of lengths.
+
+    The training lengths come first. ``says`` explains them to a reader. ``lengths`` has the tasks that were tested at
+    others: in each range the least, the greatest, and any evenly spaced quantiles between.
+    """
 
     model_config = STRICT
     says: str
@@ -89,7 +95,7 @@ class Published(BaseModel):
     entries: list[PublishedEntry]
 
     def table(self) -> pd.DataFrame:
-        """A row for each entry and range."""
+        """Return a row for each entry and range."""
         rows = []
         for entry in self.entries:
             source = self.sources[entry.source]
@@ -107,9 +113,11 @@ class Published(BaseModel):
         return pd.DataFrame(rows)
 
     def own_lengths(self, task: str, train_length: int) -> dict[int, np.ndarray]:
-        """Return by number the ranges beyond training of a task that was tested at lengths of its own: a hundred of
-        these lengths, evenly spaced among those tested, as multiples of our ``train_length``. Empty where the lengths
-        are the paper's ranges."""
+        """Return, by number, the ranges beyond training of a task that was tested at lengths of its own.
+
+        Each has a hundred of these lengths, evenly spaced among those tested, as multiples of our ``train_length``.
+        Empty if the lengths are the paper's ranges.
+        """
         if task not in self.lengths:
             return {}
         (*_, trained), *beyond = self.lengths[task]
@@ -122,13 +130,14 @@ class Published(BaseModel):
 
 @cache
 def read_published(path: Path) -> Published:
-    """The numbers that the file at ``path`` holds. Raises InputError for what is none."""
+    """Return the numbers in the file at ``path``. Raises InputError for invalid ones."""
     return validate(Published, OmegaConf.to_container(OmegaConf.load(path)), path.stem)
 
 
 def join_published(ours: pd.DataFrame, numbers: Published) -> pd.DataFrame:
-    """Our numbers, with columns ``OURS`` and ``train_length``, and in each row the published ones of the same task, arm
-    and lengths, if there are any.
+    """Return our numbers with the published ones of the same task, arm and lengths, if there are any.
+
+    Our numbers have columns ``OURS`` and ``train_length``.
 
     Lengths are the same if they are the same multiples of the training length: of 21 to 40 trained to 20 those of 51 to
     100 trained to 50. All training lengths are the same, wherever they begin. A published range that was tested at

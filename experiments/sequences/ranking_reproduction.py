@@ -1,4 +1,4 @@
-"""A paper trained again that ranks its encodings over all its tasks."""
+"""A reproduced paper that ranks its encodings over all its tasks."""
 
 from collections.abc import Iterable
 from typing import ClassVar, cast
@@ -12,12 +12,13 @@ from experiments.sequences.reproduction import Reproduction
 from synthlab.studies.evidence import Fitting, fitting_of
 from synthlab.studies.verdicts import Grounds
 
-RANKS = ""  # the key of what is said of the ranks, which is no name of a task
+RANKS = ""  # the key of the ranks' evidence, which is no name of a task
 
 
 class Ranked(Reproduction):
-    """A reproduction, and beside it a table of mean reciprocal ranks of its arms; ``ranking`` names the claims that are
-    judged on these. A task's own arms are not ranked, and neither is a run of a task and seed of which an arm diverged.
+    """A reproduction with a table of mean reciprocal ranks of its arms; ``ranking`` names the claims on these.
+
+    A task's own arms are not ranked, and neither is a run of a task and seed of which an arm diverged.
     """
 
     further_names: ClassVar[tuple[str, ...]] = (*Reproduction.further_names, "ranking", "scores")
@@ -32,7 +33,7 @@ class Ranked(Reproduction):
         return super().count_trained(plan) | {RANKS: sum(cell.seeds for cell in cells)}
 
     def evidence(self, plan, records):
-        """As of every reproduction; and of the ranks a row for each task, seed and arm."""
+        """Return the evidence of a reproduction; and for the ranks a row for each task, seed and arm."""
         found = super().evidence(plan, records)
         return found | {RANKS: self._ranks(found.values())}
 

@@ -1,4 +1,4 @@
-"""Mean reciprocal rank: which encoding is better than which, task by task and seed by seed."""
+"""Mean reciprocal rank: which encoding is better than which, by task and seed."""
 
 from collections.abc import Sequence
 
@@ -12,8 +12,9 @@ RUN = ["task", "seed", "arm"]
 
 
 def score_beyond(runs: pd.DataFrame) -> pd.DataFrame:
-    """The ``score`` of each run: exact match beyond the training lengths, where all lengths count alike; and, where
-    ``runs`` have them, the model's ``width`` and the ``scale`` that its encoding begins with.
+    """Return the ``score`` of each run: exact match beyond the training lengths, with equal weight for all.
+
+    Where ``runs`` have them, the result has the model's ``width`` and the ``scale`` that its encoding begins with.
 
     Args:
         runs: A row for each run and range of lengths.
@@ -25,8 +26,10 @@ def score_beyond(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def mean_beyond(runs: pd.DataFrame, metric: str, weight: str) -> pd.Series:
-    """The mean of ``metric`` over each run's ranges beyond the training lengths, each of which counts by ``weight``, by
-    task, seed and arm."""
+    """Return the mean of ``metric`` over each run's ranges beyond training, weighted by ``weight``.
+
+    It is by task, seed and arm.
+    """
     beyond = runs[(runs["first"] > runs["train_length"]) & (runs[RANGE] == 0)]
     summed = beyond.assign(weighted=beyond[metric] * beyond[weight]).groupby(RUN, sort=False)
     total = summed[["weighted", weight]].sum()
@@ -34,8 +37,10 @@ def mean_beyond(runs: pd.DataFrame, metric: str, weight: str) -> pd.Series:
 
 
 def reciprocal_ranks(scored: pd.DataFrame, arms: list[str]) -> pd.DataFrame:
-    """With the ``reciprocal`` rank of each run among those of the same task and seed, 1 for the best. Equal scores
-    share the mean of their ranks. A task and seed that lacks one of ``arms`` is left out."""
+    """Return the runs with their ``reciprocal`` rank among those of the same task and seed, 1 for the best.
+
+    Equal scores share the mean of their ranks. A task and seed that lacks one of ``arms`` is left out.
+    """
     among = scored[scored["arm"].isin(arms)]
     each = among.groupby(["task", "seed"])["score"]
     ranked = among.assign(reciprocal=1 / each.rank(ascending=False))
@@ -43,25 +48,29 @@ def reciprocal_ranks(scored: pd.DataFrame, arms: list[str]) -> pd.DataFrame:
 
 
 def mean_by_seed(ranks: pd.DataFrame) -> pd.DataFrame:
-    """The mean reciprocal rank over tasks: a row for each seed, a column for each arm. A seed that lacks a task which
-    another has is left out, for its mean is of something else."""
+    """Return the mean reciprocal rank over tasks: a row for each seed, a column for each arm.
+
+    A seed that lacks a task of other seeds is left out, since its mean is not comparable.
+    """
     per_seed = ranks.groupby("seed")["task"].nunique()
     whole = per_seed[per_seed == ranks["task"].nunique()].index
     return ranks[ranks["seed"].isin(whole)].pivot_table("reciprocal", "seed", "arm")
 
 
 def check_above(ranks: pd.DataFrame, arm: str, other: str) -> Check:
-    """That the mean reciprocal rank of ``arm`` is greater than that of ``other``. Raises NoEvidence where no seed has
-    both on all tasks."""
+    """Check that the mean reciprocal rank of ``arm`` is greater than that of ``other``.
+
+    Raises NoEvidence if no seed has both on all tasks.
+    """
     means = mean_by_seed(ranks)
     if means.empty or not {arm, other} <= set(means):
         raise NoEvidence(f"no seed with finished runs of {arm} and {other} on every task")
-    # A range excludes its upper end alone: so encodings that are equal do not pass.
+    # A range excludes only its upper end, so encodings that are equal do not pass.
     return Check(f"mean reciprocal rank, {other} less {arm}", (means[other] - means[arm]).to_numpy(), high=0.0)
 
 
 def score_published(numbers: Published) -> pd.DataFrame:
-    """``score_beyond`` of the runs that a paper gives one by one; a run is counted as a seed."""
+    """Return ``score_beyond`` of the runs that a paper gives one by one; a run counts as a seed."""
     rows = [
         {"task": entry.task, "arm": entry.arm, "seed": seed, "first": first, "last": last, "exact": exact}
         for entry in numbers.entries
@@ -73,14 +82,16 @@ def score_published(numbers: Published) -> pd.DataFrame:
 
 
 def ranking(ours: pd.DataFrame, numbers: Published, arms: list[str], fitted: Sequence[str] = ()) -> pd.DataFrame:
-    """A row for each arm: the mean reciprocal rank that was ``published``; that of the published runs on those of our
-    tasks that have any, ``theirs``, by our rule for equal scores, and ``ours_on_these``; ``ours`` over all tasks, the
-    median over seeds, with ``least`` and ``greatest``; and ours over the tasks that are ``fitted`` and over the
+    """Return a row for each arm with published and reproduced mean reciprocal ranks.
+
+    ``published`` is the paper's number. On those of our tasks that have published runs, ``theirs`` is that of these
+    runs, by our rule for equal scores, and ``ours_on_these`` is ours. ``ours`` is over all tasks, the median over
+    seeds, with ``least`` and ``greatest``; further columns have ours over the tasks that are ``fitted`` and over the
     ``others``.
 
     Args:
-        ours: What ``reciprocal_ranks`` returns, of our runs.
-        numbers: What the paper published.
+        ours: The table of ``reciprocal_ranks`` for our runs.
+        numbers: The numbers that the paper published.
         arms: The encodings that are ranked.
         fitted: The tasks that most runs of each of these fit.
     """

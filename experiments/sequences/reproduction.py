@@ -1,4 +1,4 @@
-"""A paper on tasks whose answers are tokens, trained again: its tasks under its encodings, beside what it published."""
+"""A reproduced paper on sequence tasks: its tasks under its encodings, next to its published numbers."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,9 +29,11 @@ OF_A_RUN = ["series", "arm", "task", "train_length", RANGE, "first", "last", "ex
 
 
 class PaperTask(BaseModel):
-    """One task of a paper: settings beside those of all tasks, and the ``claims`` that its runs are evidence for.
-    ``arms`` are those of the paper's that are trained, each with further settings, and any of its own, which name their
-    encoding; without them all of the paper's are."""
+    """One task of a paper: its settings, and the ``claims`` that its runs test.
+
+    ``arms`` are the paper's arms that are trained, each with further settings, and any of its own, which name their
+    encoding; by default all of the paper's are.
+    """
 
     model_config = STRICT
     title: str
@@ -42,11 +44,13 @@ class PaperTask(BaseModel):
 
 
 class Reproduction(Study):
-    """The ``tasks`` of a paper, each trained under all ``arms``, its encodings. A run fits if its exact match on
-    training lengths is at least ``fit``. ``claims`` are those that the runs of all tasks together are evidence for.
+    """The ``tasks`` of a paper, each trained under all ``arms``, its encodings.
 
-    A subclass names the file of the paper's ``numbers``, and the share of wrong answers under which models generalize;
-    and the ``metric`` that is drawn, if that is not exact match.
+    A run fits if its exact match on training lengths is at least ``fit``. ``claims`` are those that the runs of all
+    tasks together test.
+
+    A subclass names the file of the paper's ``numbers``, the error rate below which models generalize, and the
+    ``metric`` that is plotted, if it is not exact match.
     """
 
     numbers: ClassVar[Path]
@@ -79,11 +83,12 @@ class Reproduction(Study):
         for key, task in self.tasks.items():
             check_text(self.place(field, key), key, task.title)
             for arm, settings in task.arms.items():
-                if arm not in self.arms and "encoding" not in settings:  # a slip would be trained as something else
+                # A misspelt arm would be trained as something else.
+                if arm not in self.arms and "encoding" not in settings:
                     raise InputError(describe_unknown(f"{self.place(field, key)}.arms", arm, self.arms))
 
     def evidence(self, plan, records):
-        """For each task a row for each finished run and range of lengths, the training lengths first."""
+        """Return, for each task, a row for each finished run and range of lengths, the training lengths first."""
         found = {key: self._runs(key, cells, records) for key, cells in plan.cells.items()}
         self.check_finished(plan, found)
         return found
@@ -123,15 +128,17 @@ class Reproduction(Study):
     def tables(
         self, runs: pd.DataFrame, records: Mapping[tuple[str, str], Sequence[Record]]
     ) -> tuple[dict[str, pd.DataFrame], list[str], NumbersTable]:
-        """Return ours beside what was published: tables by name, lines for the terminal, and the report's numbers;
-        ``runs`` has a row for each finished run and range of lengths, ``records`` all runs of each task and arm."""
+        """Return ours next to the published numbers: tables by name, lines for the terminal, and the report's numbers.
+
+        ``runs`` has a row for each finished run and range of lengths, ``records`` all runs of each task and arm.
+        """
         numbers = read_published(self.numbers)
         found = compare_published(runs, records, numbers, self.level)
         told = format_comparison(found)
         return {"table": found}, [*to_lines(told), *by_theory(found, self.level)], NumbersTable(numbers.says, told)
 
     def panel(self, plan: Plan, key: str, series: list[Series], empty: bool) -> Drawn:
-        """A task's ``metric`` against length, for each arm; nothing is drawn where no run is finished."""
+        """Return the panel of a task's ``metric`` against length, for each arm; empty if no run is finished."""
         drawn = pd.DataFrame() if empty else share_by_length(series, self.metric)
         lost = describe_left_out({one.label: one.records for one in series})
         title = self.tasks[key].title
@@ -139,15 +146,15 @@ class Reproduction(Study):
 
 
 def series_of(cell: Cell, records: Mapping[str, Record]) -> Series:
-    """The runs of a cell, called by its arm alone, which is an encoding."""
+    """Return the runs of a cell as a series named by its arm only, which is an encoding."""
     return Series({"encoding": cell.arm}, cell.find_best(records)[1])
 
 
 def to_lines(table: pd.DataFrame) -> list[str]:
-    """A table as lines for a terminal; none where it is empty."""
+    """Return a table as lines for a terminal; none if it is empty."""
     return [] if table.empty else table.to_string(index=False, justify="left").splitlines()
 
 
 def join_tables(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The runs of several tasks in one table."""
+    """Return the runs of several tasks in one table."""
     return pd.concat([rows for rows in tables if len(rows)] or tables[:1], ignore_index=True)

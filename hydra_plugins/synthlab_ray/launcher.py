@@ -1,7 +1,8 @@
-"""A launcher of Hydra's that runs jobs as Ray tasks.
+"""A Hydra launcher that runs jobs as Ray tasks.
 
-Of the published one, hydra-ray-launcher 1.2.2, it differs in what it needs (Ray alone: that one takes 55 packages,
-among them Amazon's, and a cloudpickle that joblib refuses) and in what a lost job costs: itself, and no other.
+It differs from the published one, hydra-ray-launcher 1.2.2, in its dependencies (only Ray: that one installs 55
+packages, among them Amazon's, and a cloudpickle that joblib refuses) and in the effect of a lost job: no other job is
+lost.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-OWN = ("num_cpus", "object_store_memory")  # of a Ray that is started here; a running cluster refuses them
+OWN = ("num_cpus", "object_store_memory")  # options of a Ray that is started here; a running cluster refuses them
 
 
 class RayLauncher(Launcher):
@@ -26,12 +27,14 @@ class RayLauncher(Launcher):
         self.remote: dict[str, Any] = OmegaConf.to_container(remote, resolve=True)
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        """What Hydra says before it launches."""
+        """Store what Hydra passes before it launches."""
         self.context, self.task, self.config = hydra_context, task_function, config
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        """Run a job for each of ``job_overrides``, and wait for all. One whose worker died once too often has failed,
-        with Ray's error; the others go on."""
+        """Run a job for each of ``job_overrides``, and wait for all.
+
+        A job whose worker died too often has failed, with Ray's error; the others continue.
+        """
         import ray
 
         setup_globals()
@@ -56,7 +59,7 @@ class RayLauncher(Launcher):
 
 
 def _run(context: HydraContext, config: DictConfig, task: TaskFunction, state: Any) -> JobReturn:
-    """What a task does, in a worker of Ray's."""
+    """Run a task in a worker of Ray."""
     setup_globals()
     Singleton.set_state(state)
     HydraConfig.instance().set_config(config)

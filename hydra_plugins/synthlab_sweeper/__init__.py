@@ -1,1 +1,1 @@
-"""Hydra finds the sweeper here."""
+"""The package in which Hydra finds the sweeper."""

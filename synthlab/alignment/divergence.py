@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 class Divergence(NamedTuple):
-    """Divergences of two distributions p and q over tokens, for each pair; in nats but for ``squared``."""
+    """Divergences of two distributions p and q over tokens, for each pair; in nats except ``squared``."""
 
     sce: Float[Tensor, "*N"]  # symmetric cross-entropy H(p, q) + H(q, p) of equation 1: for p = q it is 2 H(p), not 0
     excess: Float[Tensor, "*N"]  # symmetric KL divergence (Jeffreys), KL(p || q) + KL(q || p) = sce - H(p) - H(q)
@@ -16,8 +16,11 @@ class Divergence(NamedTuple):
 
 
 def divergence(p: Float[Tensor, "*N V"], q: Float[Tensor, "*M V"]) -> Divergence:
-    """The divergences of softmax(p) and softmax(q), given logits. Where a token has probability 0 under one alone, all
-    but ``squared`` are infinite. Raises ValueError for unequal shapes, which would otherwise broadcast."""
+    """Return the divergences of softmax(p) and softmax(q), given logits p and q.
+
+    Where a token has probability 0 under only one of them, all but ``squared`` are infinite. Raises ValueError for
+    unequal shapes, which would otherwise broadcast.
+    """
     log_p, log_q = _log_probabilities(p, q)
     p, q = log_p.exp(), log_q.exp()
     ratio = _log_ratio(log_p, log_q)
@@ -30,13 +33,13 @@ def divergence(p: Float[Tensor, "*N V"], q: Float[Tensor, "*M V"]) -> Divergence
 
 
 def symmetric_cross_entropy(p: Float[Tensor, "*N V"], q: Float[Tensor, "*M V"]) -> Float[Tensor, "*N"]:
-    """Equation 1 from logits: see ``Divergence.sce``. Gradients flow through both."""
+    """Return equation 1 from logits: see ``Divergence.sce``. Gradients flow through both arguments."""
     log_p, log_q = _log_probabilities(p, q)
     return _cross_entropy(log_p.exp(), log_q) + _cross_entropy(log_q.exp(), log_p)
 
 
 def symmetric_kl(p: Float[Tensor, "*N V"], q: Float[Tensor, "*M V"]) -> Float[Tensor, "*N"]:
-    """KL(p || q) + KL(q || p) from logits: see ``Divergence.excess``. Gradients flow through both."""
+    """Return KL(p || q) + KL(q || p) from logits: see ``Divergence.excess``. Gradients flow through both arguments."""
     log_p, log_q = _log_probabilities(p, q)
     return ((log_p.exp() - log_q.exp()) * _log_ratio(log_p, log_q)).sum(-1)
 
@@ -50,7 +53,7 @@ def _log_probabilities(
 
 
 def _log_ratio(log_p: Float[Tensor, "*N V"], log_q: Float[Tensor, "*N V"]) -> Float[Tensor, "*N V"]:
-    """log(p / q), and 0 for tokens of probability 0 under both."""
+    """Return log(p / q), with 0 for tokens of probability 0 under both."""
     return (log_p - log_q).masked_fill((log_p.exp() == 0) & (log_q.exp() == 0), 0)
 
 

@@ -1,8 +1,7 @@
-"""Long-short misalignment of any causal model (paper, equations 1 and 2): the divergence of its predictions on two
-suffixes of a text.
+"""Long-short misalignment of any causal model (paper, equations 1 and 2).
 
-With random positions, both windows of a text share one draw: two draws differ even on the *same* window, and that noise
-is not misalignment.
+It is the divergence of the model's predictions on two suffixes of a text. With random positions, both windows of a text
+share one draw: two draws differ even on the *same* window, and that noise is not misalignment.
 """
 
 import math
@@ -31,8 +30,10 @@ class Estimate(NamedTuple):
 
     @classmethod
     def from_values(cls, values: Float[Tensor, " N"]) -> "Estimate":
-        """The mean of ``values``, one for each text. The error is infinite for a single value, and for infinite
-        values."""
+        """Return the mean of ``values``, one for each text, and its standard error.
+
+        The error is infinite for a single value, and for infinite values.
+        """
         values = values.double()
         known = len(values) > 1 and bool(values.isfinite().all())
         error = values.std().item() / math.sqrt(len(values)) if known else math.inf
@@ -120,7 +121,7 @@ def misalignment(
 
 
 def logits_of(model: Model, *inputs: Tensor) -> Tensor:
-    """What a user's model gives for tokens, and positions. Raises InputError for what are no logits."""
+    """Return the logits of a user's model for tokens (and positions). Raises InputError if the output is not logits."""
     logits = model(*inputs)
     if not (isinstance(logits, Tensor) and logits.dim() == 3 and logits.is_floating_point()):
         found = f"{logits.dtype} of shape {list(logits.shape)}" if isinstance(logits, Tensor) else shorten(logits)
@@ -135,8 +136,11 @@ def last_logits(
     batch: int = BATCH,
     positions: Int[Tensor, "N P"] | None = None,
 ) -> Float[Tensor, "N V"]:
-    """The logits after the last ``lengths[i]`` tokens of each text i. Windows of equal length share calls of the model.
-    More columns in ``positions`` than in ``texts`` are for tokens that the model adds to a window: BOS and EOS."""
+    """Return the logits after the last ``lengths[i]`` tokens of each text i.
+
+    Windows of equal length share calls of the model. Where ``positions`` has more columns than ``texts``, the model
+    adds tokens to a window: BOS and EOS.
+    """
     more = 0 if positions is None else positions.shape[1] - texts.shape[1]
     parts = []
     for length, rows in _group_rows(lengths, batch):
@@ -169,7 +173,7 @@ def _average_offsets(
 
 
 def _group_rows(values: Int[Tensor, " N"], batch: int) -> Iterator[tuple[int, Int[Tensor, " rows"]]]:
-    """Each distinct value with the indices where it occurs, at most ``batch`` at a time."""
+    """Yield each distinct value with the indices where it occurs, at most ``batch`` at a time."""
     for value in values.unique().tolist():
         for rows in (values == value).nonzero().squeeze(1).split(batch):
             yield value, rows

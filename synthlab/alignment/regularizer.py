@@ -1,9 +1,8 @@
-"""The regularizer (paper, equation 4 and section 4.2): the training loss plus alpha times the misalignment of two
-windows of one text.
+"""The regularizer (paper, equation 4 and section 4.2): training loss plus alpha times the misalignment of two windows.
 
-This follows the equations, not the listing of appendix D, whose ``SCE`` adds H(p2, p1) and the entropy H(p1) in place
-of H(p1, p2), whose ``log_softmax`` runs over the batch, whose slices begin one place late (at the largest l_extra they
-are empty), and which averages losses of calls without labels.
+This follows the equations. The listing of appendix D differs: its ``SCE`` adds H(p2, p1) and the entropy H(p1) in place
+of H(p1, p2), its ``log_softmax`` runs over the batch, its slices begin one place late (at the largest l_extra they are
+empty), and it averages losses of calls without labels.
 """
 
 import math
@@ -42,7 +41,7 @@ def aligned_loss(
     distance: Distance = "sce",
     positions: Int[Tensor, "B T"] | None = None,
 ) -> AlignedLoss:
-    """The training loss plus ``alpha`` times the misalignment of two windows of one text.
+    """Return the training loss plus ``alpha`` times the misalignment of two windows of one text.
 
     Equation 4 of *Long-Short Alignment* (arXiv 2506.11769). The windows are the first and the last ``length`` tokens of
     each text: two forward passes, and gradients through both.
@@ -99,7 +98,7 @@ def combine_losses(
     context: int,
     distance: Distance = "sce",
 ) -> AlignedLoss:
-    """The loss from the logits of the first and the second window of ``tokens``. ``context`` counts tokens."""
+    """Return the loss from the logits of the first and the second window of ``tokens``. ``context`` counts tokens."""
     length = first.shape[-2]
     training = (next_token_loss(first, tokens[..., :length]) + next_token_loss(second, tokens[..., -length:])) / 2
     early, late = both_contexts(length, tokens.shape[-1] - length, context)
@@ -108,7 +107,7 @@ def combine_losses(
 
 
 def next_token_loss(logits: Float[Tensor, "*E B L V"], tokens: Int[Tensor, "*E B L"]) -> Float[Tensor, "*E"]:
-    """Mean cross-entropy, in nats, of each token but the first, given those before it in its window."""
+    """Return the mean cross-entropy, in nats, of each token but the first, given those before it in its window."""
     nothing = -100  # the target after a window's last token; to leave out the logits there would copy all others
     targets = F.pad(tokens[..., 1:].long(), (0, 1), value=nothing)
     flat, length = logits.flatten(0, -2), tokens.shape[-1]

@@ -9,8 +9,11 @@ from synthlab.errors import InputError
 
 
 def both_contexts(length: int, extra: int, context: int) -> tuple[slice, slice]:
-    """The places in the first and in the second window that hold the same tokens of the text, with a context of at
-    least ``context`` tokens in both: ``length - extra - context + 1`` places. Raises InputError if there are none."""
+    """Return the places in the first and in the second window that hold the same tokens of the text.
+
+    Both windows have at least ``context`` tokens of context there: ``length - extra - context + 1`` places. Raises
+    InputError if there are none.
+    """
     if not (extra >= 1 and context >= 1 and length - extra >= context):
         raise InputError(
             f"extra={extra}: must be from 1 to {length - context}, or two windows of {length} tokens have no place in "
@@ -20,10 +23,13 @@ def both_contexts(length: int, extra: int, context: int) -> tuple[slice, slice]:
 
 
 def extra_range(length: int, low: float | int, high: float | int) -> tuple[int, int]:
-    """The minimal and maximal offset of two windows of ``length`` tokens, given as fractions of it; 1 or more."""
+    """Return the smallest and the largest offset of two windows of ``length`` tokens, at least 1.
+
+    ``low`` and ``high`` are fractions of ``length``.
+    """
     return max(1, math.ceil(low * length)), max(1, math.floor(high * length))
 
 
 def min_context(length: int, fraction: float | int) -> int:
-    """The minimal context of both windows where they are compared, given as a fraction of ``length``; 1 or more."""
+    """Return the smallest context at which windows are compared: ``fraction`` times ``length``, at least 1 token."""
     return max(1, math.ceil(fraction * length))

@@ -1,3 +1,3 @@
-"""Records as tables, and what is drawn of them."""
+"""Tables and plots of records."""
 
-ROWS = "rows"  # a column of CSVs alone: how many rows there are, in the last of them; a file that was cut lacks it
+ROWS = "rows"  # a column of CSV files only: the number of rows, in the last row; a truncated file lacks it

@@ -15,8 +15,8 @@ from synthlab.errors import DamagedRecord, OlderRecord, UnknownKind
 from synthlab.storage.records import flatten
 from synthlab.storage.store import Store
 
-PART = 250  # runs that are held at a time
-# Columns around settings; metrics are the last.
+PART = 250  # number of runs in memory at a time
+# Columns before and after the settings; metrics are last.
 FIRST, LAST = ("id", "kind", "status", "weights", "tag"), ("error", "diverged_at", "length")
 TYPES = dict.fromkeys(("id", "kind", "status", "tag", "error"), "string") | {"weights": "boolean"}
 TYPES |= dict.fromkeys(("diverged_at", "length"), "Int64")
@@ -26,10 +26,10 @@ TYPES |= dict.fromkeys(("diverged_at", "length"), "Int64")
 class Collection:
     """The runs of a store that fulfil conditions: a row for each run and test length.
 
-    Making one reads every config, and one record of each kind of runs: which runs there are, which columns they have
-    (``kinds``: pandas' type by name) and which conditions can be checked without their numbers. ``damaged`` fills with
-    a line for each record that cannot be read, here and in ``parts``; ``unknown`` with one for each kind that is not
-    known here, and how many records are of it. Raises InputError for a condition on a column that no run has.
+    The constructor reads every config, and one record of each kind of runs. This decides which runs there are, which
+    columns they have (``kinds``: pandas' type by name) and which conditions can be checked without their numbers.
+    ``damaged`` collects a line for each record that cannot be read, here and in ``parts``; ``unknown`` counts the
+    records of each unknown kind. Raises InputError for a condition on a column that no run has.
     """
 
     store: Store
@@ -44,7 +44,8 @@ class Collection:
         settings: dict[str, set[type]] = {}
         self._recorded, self._failed = [], []
         by_kind: dict[str, list[str]] = {}
-        open_conditions: dict[str, list[Condition]] = {}  # by run: on settings that it lacks, or on metrics
+        # By run: conditions on settings that its config lacks, or on metrics.
+        open_conditions: dict[str, list[Condition]] = {}
         of_runs = [condition for condition in asked if condition.column not in (*LAST, "status")]
         of_status = [condition for condition in asked if condition.column == "status"]
         for folder, found in (("runs", self._recorded), ("failed", self._failed)):
@@ -71,7 +72,7 @@ class Collection:
         self._of_rows: list[Condition] = [condition for condition in asked if condition.column not in settings]
 
     def parts(self) -> Iterator[pd.DataFrame]:
-        """The table in parts, all with the same columns of the same types; runs in order of their identity."""
+        """Yield the table in parts, all with the same columns of the same types; runs are sorted by identity."""
         for start in range(0, len(self._recorded), PART):
             identities = self._recorded[start : start + PART]
             yield from self._part(
@@ -81,7 +82,7 @@ class Collection:
         yield from self._part(pd.DataFrame(failures))
 
     def table(self) -> pd.DataFrame:
-        """The whole table; empty where no run is found. Columns that say nothing of any run are left out."""
+        """Return the whole table, empty if no run is found. Columns without any value are left out."""
         parts = list(self.parts())
         if not parts:
             return pd.DataFrame()
@@ -90,7 +91,7 @@ class Collection:
         return whole.drop(columns=spare)
 
     def unknown_lines(self) -> list[str]:
-        """What is said of the records left out since their kind is not known here: a line for each kind."""
+        """Return a line for each unknown kind, whose records are left out."""
         return [f"unknown kind: {line}: {number} records left out" for line, number in self.unknown.items()]
 
     def _configs(self, folder: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -100,9 +101,9 @@ class Collection:
                 yield identity, config
 
     def _config(self, identity: str, folder: str) -> dict[str, Any]:
-        """The config of a run, under the present names of its settings."""
+        """Return the config of a run, under the present names of its settings."""
         raw = self.store.config(identity, folder)
-        with suppress(AttributeError, KeyError, TypeError, ValueError):  # whatever a damaged config leads to
+        with suppress(AttributeError, KeyError, TypeError, ValueError):  # a damaged config can raise any of these
             config = config_of(raw)
             if config.id == identity:
                 return config.model_dump()
@@ -110,7 +111,7 @@ class Collection:
         return read(identity).config.model_dump()  # raises: it is damaged, older or of another kind
 
     def _try_read(self, read: Callable[..., Any], identity: str, *more: str) -> Any:
-        """What ``read`` returns; None for what cannot be read, which is noted unless it is merely older."""
+        """Return what ``read`` returns; None if it cannot be read, which is recorded unless it is merely older."""
         try:
             return read(identity, *more)
         except OlderRecord:
@@ -122,8 +123,10 @@ class Collection:
         return None
 
     def _metrics(self, kind: str, identities: Iterable[str]) -> dict[str, str]:
-        """What runs of one kind are measured by: pandas' type by name. The first of them that finished says so, or the
-        kind where none has."""
+        """Return the metrics of runs of one kind: pandas' type by name.
+
+        They are those of the first finished run, or of the kind if there is none.
+        """
         for identity in identities:
             record = self._try_read(self.store.read, identity)
             if record is not None and record.diverged_at is None:
@@ -149,7 +152,7 @@ class Collection:
 
 
 def _kind(types: set[type]) -> str:
-    """pandas' type for values of all of ``types``."""
+    """Return pandas' type for values of all of ``types``."""
     types = types - {type(None)}
     if types == {bool}:
         return "boolean"

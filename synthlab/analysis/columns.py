@@ -1,4 +1,4 @@
-"""What the columns of a table of runs are: settings, groups, metrics. The kinds of its runs tell."""
+"""The columns of a table of runs: which are settings, groups or metrics, according to the kinds of its runs."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from synthlab.errors import InputError
 from synthlab.metrics import Measures, Metric
 
 HORIZON = "horizon"
-STEP, TRAINING_LOSS = "step", "training_loss"  # of tables of training curves
+STEP, TRAINING_LOSS = "step", "training_loss"  # columns of tables of training curves
 
 
 def kinds_of(table: pd.DataFrame) -> list[type[Config]]:
@@ -29,7 +29,7 @@ def groups_of_kinds(kinds: Iterable[type[Config]]) -> list[str]:
 
 
 def metric_of(kinds: Iterable[type[Config]], name: str) -> Metric:
-    """Return what ``name`` means for runs of ``kinds``: a metric, the horizon, or a column of the user's own.
+    """Return the meaning of ``name`` for runs of ``kinds``: a metric, the horizon, or a column of the user.
 
     Raises InputError for a metric that means several things.
     """
@@ -43,7 +43,8 @@ def metric_of(kinds: Iterable[type[Config]], name: str) -> Metric:
     if len(meanings) > 1:
         each = "; ".join(f"with {kind.answer} for an answer: {metric.meaning}" for metric, kind in meanings.items())
         raise InputError(
-            f"metric={name}: means several things, which share no axis ({each}); {_suggest_choices(kinds)}"
+            f"metric={name}: has different meanings for these runs, which cannot share an axis ({each}); "
+            f"{_suggest_choices(kinds)}"
         )
     return next(iter(meanings), Metric(name))
 

@@ -1,4 +1,4 @@
-"""One comparison of runs: the points that show a metric against a setting, and what there is to say of them."""
+"""The comparison of runs: the points that show a metric against a setting, and remarks on them."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -27,15 +27,18 @@ from synthlab.errors import InputError
 from synthlab.metrics import Metric
 
 NEEDED = ("id", "kind", "status", "train_length", "seed", "length")
-MOST_SERIES, MOST_PANELS = 35, 24  # of series, as many as have looks of their own
+MOST_SERIES, MOST_PANELS = 35, 24  # the most series with distinct styles, and the most panels
 
 Names = str | Sequence[str] | None
 Lengths = int | float | str | Sequence[int | float] | None
 
 
 class Comparison(NamedTuple):
-    """What is drawn. ``points`` has a row for each point: its ``series``, the settings that set it apart (as text),
-    ``x``, ``median``, ``low``, ``high``, the number of runs (``seeds``), the settings it is ``pooled`` over."""
+    """A comparison to plot.
+
+    ``points`` has a row for each point: its ``series``, the settings that distinguish it (as text), ``x``, ``median``,
+    ``low``, ``high``, the number of runs (``seeds``), the settings it is ``pooled`` over.
+    """
 
     points: pd.DataFrame
     metric: str
@@ -43,11 +46,11 @@ class Comparison(NamedTuple):
     x: str
     by: list[str]
     facet: list[str]
-    at: str  # the test length, or the range of them, where the points show none
+    at: str  # the test length, or the range of them, unless it is an axis
     remarks: list[str]
 
     def csv(self) -> str:
-        """The points: ``metric``, settings, ``median``, ``low``, ``high``, ``runs`` (how many), ``pooled_over``."""
+        """Return the points as CSV, with the columns ``runs`` (their number) and ``pooled_over``."""
         columns = [*self.facet, *self.by, self.x, "median", "low", "high", "seeds", "pooled"]
         table = self.points[columns].rename(columns={"seeds": "runs", "pooled": "pooled_over"})
         for name, value in [("length", self.at)] * bool(self.at) + [("metric", self.metric)]:
@@ -58,11 +61,11 @@ class Comparison(NamedTuple):
 def gather_points(
     table: pd.DataFrame, metric: str | None, x: str, by: Names, facet: Names, length: Lengths
 ) -> Comparison:
-    """The points that ``compare`` draws and what it says of them; raises InputError as it does."""
+    """Return the points that ``compare`` plots, and remarks on them. Raises InputError as it does."""
     if not table.empty:
         check_table("table", table)
     if table.empty or table["length"].isna().all():
-        raise InputError("table: there is no finished run to draw")
+        raise InputError("table: there is no finished run to plot")
     points = ["id", "length", *[STEP] * (STEP in table)]
     table = _convert_numbers(table.drop_duplicates(points, ignore_index=True))
     finished = table.dropna(subset=["length"]).astype({"length": int})
@@ -76,9 +79,9 @@ def gather_points(
     unfinished = table[table["length"].isna()].drop_duplicates("id")["status"].value_counts()
     left_out = [_runs(count, f"{status} ") for status, count in unfinished.items()] + left_out
     if rows.empty:
-        raise InputError(f"x={x}: no run is left to draw; left out: {', '.join(left_out)}")
+        raise InputError(f"x={x}: no run is left to plot; left out: {', '.join(left_out)}")
 
-    # As text, so that a setting which a run does not have is a value like any other.
+    # As text, to treat a missing setting as a value.
     settings = rows[[column for column in rows if is_setting(kinds, column)]].map(text_of)
     differing = [column for column in find_varying(settings[~rows["id"].duplicated()]) if column not in (x, *facet)]
     by = differing if by is None else by
@@ -97,7 +100,7 @@ def gather_points(
     ]
     rows["series"] = names or "all runs"
     keys = ["series", *facet, *by, x, "pooled"]
-    if x == "length" and "train_length" not in keys:  # what is shaded, and ringed: the longest behind a curve
+    if x == "length" and "train_length" not in keys:  # shade and mark the longest train_length
         keys.append("train_length")
         rows["train_length"] = rows.groupby(["series", *facet])["train_length"].transform("max")
     if by:  # over_seeds keeps the order of the series
@@ -129,7 +132,7 @@ def _check_request(
     facet: list[str],
     length: Lengths,
 ) -> list[float]:
-    """The test lengths asked for; raises InputError with a line for each name that is not known or does not fit."""
+    """Return the requested test lengths. Raises InputError with a line for each unknown or unsuitable name."""
     measures = [
         c for c in map(str, finished) if is_numeric(finished[c]) and not is_setting(kinds, c) and c not in NEEDED
     ]
@@ -167,7 +170,7 @@ def _check_request(
 def _select_rows(
     finished: pd.DataFrame, by_length: bool, metric: str, x: str, lengths: list[float]
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The rows with a value to draw, and for each reason how many runs are left out."""
+    """Return the rows with a value to plot, and for each reason how many runs are left out."""
     ids, rows = finished["id"], finished
     if not by_length:
         rows = finished.drop_duplicates("id")
@@ -181,7 +184,7 @@ def _select_rows(
 
 
 def _find_pooled(rows: pd.DataFrame, settings: pd.DataFrame, point: list[str]) -> pd.Series:
-    """For each row, which of ``settings`` differ between the runs behind its point: names with commas."""
+    """Return, for each row, which of ``settings`` differ between the runs of its point: names with commas."""
     pooled, groups = pd.Series("", index=rows.index), [rows[column] for column in point]
     for column in map(str, settings):
         several = settings[column].groupby(groups).transform("nunique") > 1
@@ -202,7 +205,7 @@ def _runs_note(points: pd.DataFrame, x: str, facet: list[str]) -> str:
 
 
 def _series(by: list[str], values: Iterable[str], groups: list[str]) -> str:
-    """A series' name, as in ``tables.label_series``, but without the settings that its runs do not have."""
+    """Return a series' name, as in ``tables.label_series``, but without the settings that its runs lack."""
     pairs = [(key, value) for key, value in zip(by, values, strict=True) if value]
     if len(by) == 1 and pairs and by[0] in groups:
         return pairs[0][1]
@@ -210,17 +213,18 @@ def _series(by: list[str], values: Iterable[str], groups: list[str]) -> str:
 
 
 def check_table(field: str, table: pd.DataFrame) -> None:
+    """Raise InputError unless ``table`` is a table of runs."""
     missing = [column for column in NEEDED if column not in table]
     if missing:
         lacks = f"has no column {', '.join(missing)}; write it with synthlab collect"
         raise InputError(f"{field}: must be a table of runs, but {lacks}")
     for column in ("length", "train_length"):
         if not (is_numeric(table[column]) and (table[column].dropna() % 1 == 0).all()):
-            raise InputError(f"{field}: must be a table of runs, but {column} holds other than whole numbers")
+            raise InputError(f"{field}: must be a table of runs, but {column} has values that are not whole numbers")
 
 
 def _convert_numbers(table: pd.DataFrame) -> pd.DataFrame:
-    """The same with numpy's numbers in place of those that know pandas' NA."""
+    """Convert nullable dtypes of pandas to numpy's."""
     of_pandas: dict[Any, Any] = {
         name: kind for name, kind in table.dtypes.items() if is_extension_array_dtype(kind) and is_numeric(table[name])
     }
@@ -235,11 +239,12 @@ def _names(given: Names) -> list[str] | None:
 
 
 def is_numeric(column: pd.Series) -> bool:
+    """Return True for a column of numbers; truth values are not."""
     return is_numeric_dtype(column) and not is_bool_dtype(column)
 
 
 def _is_by_length(finished: pd.DataFrame, kinds: list[type[Config]], metric: str) -> bool:
-    """Whether ``metric`` is another number at each test length, not one for each run."""
+    """Return True if ``metric`` varies with test length, False if it has one value for each run."""
     if metric == HORIZON or any(metric in kind.measures().metrics for kind in kinds):
         return metric != HORIZON
     return bool(finished.groupby("id")[metric].nunique().max() > 1)
@@ -250,7 +255,7 @@ def _runs(number: int, kind: str = "") -> str:
 
 
 def text_of(value: Any) -> str:
-    """A setting as one would type it, nothing where a run does not have it. Values that differ look different."""
+    """Return a setting as one would type it, "" for a missing one. Values that differ have different texts."""
     if value is None or value is pd.NA or value != value:  # NaN
         return ""
     if not isinstance(value, float):

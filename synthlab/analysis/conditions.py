@@ -1,4 +1,4 @@
-"""Conditions on runs: ``task=length,sum train_length>=20 encoding!=nope``, all of which must hold."""
+"""Conditions on runs: ``task=length,sum train_length>=20 encoding!=nope``, all of which must be true."""
 
 import operator
 import re
@@ -15,12 +15,12 @@ from synthlab.errors import InputError
 
 COMPARED = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 OPERATORS = ("=", "!=", *COMPARED)
-MOST = 100_000  # values of a condition, and conditions
+MOST = 100_000  # the most values of a condition, and the most conditions
 Where = str | Iterable[str] | Mapping[str, Any] | None
 
 
 class Condition(NamedTuple):
-    """One condition on a column of the table of runs: a comparison, with several values where any may be equal."""
+    """A condition on a column of the table of runs: a comparison with one value, or with several alternatives."""
 
     column: str
     operator: str
@@ -30,7 +30,7 @@ class Condition(NamedTuple):
         return f"{self.column}{self.operator}{','.join(self.values)}"
 
     def holds(self, value: Any) -> bool:
-        """Whether one value fulfils it; a missing one is ``null``. Of several tags, any."""
+        """Return True if a value fulfils the condition. A missing value is ``null``; of several tags one must match."""
         if self.column == "tag" and isinstance(value, str) and "," in value:
             tags = map(self.holds, value.split(","))
             return all(tags) if self.operator == "!=" else any(tags)
@@ -42,15 +42,15 @@ class Condition(NamedTuple):
         return number is not None and COMPARED[self.operator](number, float(self.values[0]))
 
     def mask(self, column: pd.Series) -> np.ndarray:
-        """Where ``column`` fulfils it, a truth value for each row."""
+        """Return, for each row, True if ``column`` fulfils the condition."""
         codes, distinct = pd.factorize(column.astype(object), use_na_sentinel=False)
         return np.array([self.holds(value) for value in distinct], dtype=bool)[codes]
 
 
 def conditions(where: Where) -> list[Condition]:
-    """The conditions that ``where`` states: texts of one or more, or a mapping from columns to one value or several.
+    """Return the conditions in ``where``: texts of one or more, or a mapping from columns to one value or several.
 
-    Raises InputError for what states none.
+    Raises InputError for invalid conditions.
     """
     if where is None:
         return []
@@ -64,7 +64,7 @@ def conditions(where: Where) -> list[Condition]:
 
 
 def select_rows(table: pd.DataFrame, where: Where) -> pd.DataFrame:
-    """The rows of ``table`` that fulfil all of ``where``. Raises InputError for a column that it does not have."""
+    """Return the rows of ``table`` that fulfil all of ``where``. Raises InputError for a column that it lacks."""
     for condition in conditions(where):
         check(condition, table.columns)
         table = table[condition.mask(table[condition.column])]
@@ -72,7 +72,7 @@ def select_rows(table: pd.DataFrame, where: Where) -> pd.DataFrame:
 
 
 def check(condition: Condition, columns: Collection[str]) -> None:
-    """Raise InputError if ``columns`` lack the condition's."""
+    """Raise InputError if ``columns`` lack the condition's column."""
     if condition.column not in columns:
         close = did_you_mean(condition.column, columns)
         raise InputError(f"where={show(str(condition))}: unknown column{close}; choose from {', '.join(columns)}")
@@ -90,7 +90,7 @@ def _condition(word: str) -> Condition:
 
 
 def _read_values(value: Any) -> list[Any]:
-    """One value or several, each a number, a text, a truth value or None. Raises InputError."""
+    """Return a list of one value or several: numbers, texts, truth values or None. Raises InputError."""
     values = read_list("where", value, MOST) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
     for each in values:
         if not (each is None or each is pd.NA or isinstance(each, str | Real | np.bool_)):
@@ -99,10 +99,10 @@ def _read_values(value: Any) -> list[Any]:
 
 
 def _number(value: Any) -> float | None:
-    """``value`` as a number; None where it is none, or a truth value."""
+    """Return ``value`` as a number; None if it is none, or a truth value."""
     if isinstance(value, bool | np.bool_) or value is None or value is pd.NA:
         return None
-    if isinstance(value, str) and "_" in value:  # which Python would take for a thousands separator
+    if isinstance(value, str) and "_" in value:  # Python would read it as a thousands separator
         return None
     try:
         number = float(value)
@@ -112,7 +112,7 @@ def _number(value: Any) -> float | None:
 
 
 def to_text(value: Any) -> str:
-    """A value as it is written on a command line: ``null``, ``true``, text without quotes."""
+    """Return a value as it is written on a command line: ``null``, ``true``, text without quotes."""
     if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
         return "null"
     return show(bool(value)) if isinstance(value, bool | np.bool_) else str(value)

@@ -1,4 +1,4 @@
-"""Error against length, drawn."""
+"""Plots of error against length."""
 
 import os
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.typing import RcKeyType
 
-# Text stays text in the PDF, and nothing in it depends on the moment.
+# Text stays text in the PDF, and files do not depend on the time.
 RC: "dict[RcKeyType, Any]" = {
     "pdf.fonttype": 42,
     "svg.hashsalt": "synthlab",
@@ -37,12 +37,11 @@ def draw_lines(
     scale: str = "log",
     styles: Mapping[str, Style] | None = None,
 ) -> None:
-    """A line of medians and a band from ``low`` to ``high`` for each series, against the column ``x``, on a ``linear``
-    or a ``log`` scale.
+    """Plot a line of medians and a band from ``low`` to ``high`` for each series, against the column ``x``.
 
-    A marker stands at each ``every``-th point or, for a fraction, each such part of the axes' diagonal, at none for 0;
-    those of different series are staggered, so that markers of close curves stay apart. ``styles`` are those of the
-    series; None for their own.
+    The scale is ``linear`` or ``log``. Each ``every``-th point has a marker or, for a fraction, each such part of the
+    axes' diagonal; 0 means no markers. Markers of different series are staggered, so that those of close curves stay
+    apart. ``styles`` are those of the series; None for their own.
     """
     names = list(dict.fromkeys(drawn["series"]))
     styles = style_of(names) if styles is None else styles
@@ -58,8 +57,10 @@ def draw_lines(
 
 
 def _scale(axes: "Axes", drawn: pd.DataFrame) -> None:
-    """Logarithmic where there is something above 0 and nothing below; with signs, so down to a thousandth of what is
-    largest, and linear within."""
+    """Set a logarithmic y-axis if some values are positive and none negative.
+
+    With negative values it is logarithmic down to a thousandth of the largest value, and linear within.
+    """
     largest = cast(float, drawn[["low", "high"]].abs().max(axis=None))
     if drawn["low"].min() < 0:
         axes.set_yscale("symlog", linthresh=largest / 1000)
@@ -92,7 +93,7 @@ def draw_curves(axes: "Axes", drawn: pd.DataFrame, metric: Metric, styles: Mappi
 
 
 def seeds_note(drawn: pd.DataFrame) -> str:
-    """How many seeds are behind each point, for a caption."""
+    """Return the number of seeds of each point, for a caption."""
     fewest, most = drawn["seeds"].min(), drawn["seeds"].max()
     if most == 1:
         return "one seed"
@@ -100,18 +101,18 @@ def seeds_note(drawn: pd.DataFrame) -> str:
 
 
 def band_note(drawn: pd.DataFrame) -> str:
-    """What lines and bands show, for a caption: the number of seeds and the meaning of the band."""
+    """Return the meaning of lines and bands, for a caption: the number of seeds and the range of the band."""
     note = seeds_note(drawn)
     return note if note == "one seed" else f"{note}, band from least to greatest"
 
 
 def plot_table(table: pd.DataFrame, metric: str | None, path: str | os.PathLike[str] | None) -> "Figure":
-    """See ``results.Records.plot``."""
+    """Plot a table of runs: see ``record_list.Records.plot``."""
     import matplotlib.pyplot as plt
 
     check_picture("path", path)
     if table.empty or table["length"].isna().all():
-        raise InputError("records: there is no finished run to draw")
+        raise InputError("records: there is no finished run to plot")
     kinds = kinds_of(table)
     metric = primary_of(kinds) if metric is None else metric
     known = dict.fromkeys(name for kind in kinds for name in kind.measures().metrics)

@@ -109,7 +109,7 @@ def style_of(names: Sequence[str]) -> dict[str, Style]:
 
 
 def _look_variants(names: Iterable[str], known: set[str]) -> dict[str, tuple]:
-    """Looks of the names that mention a member: the member's own for the first, unless it is ``known`` to be taken."""
+    """Return the looks of names that mention a member: its own for the first, unless it is ``known`` to be taken."""
     found, uses = {}, dict.fromkeys(known, 1)
     for name in names:
         member = next(iter(find_members(name)), "")
@@ -124,15 +124,14 @@ def _look_variants(names: Iterable[str], known: set[str]) -> dict[str, tuple]:
 
 
 def _shade(colour: str, turn: int) -> str:
-    """A dark colour lighter, and a light one darker, the more so the greater ``turn``; unchanged at 0."""
+    """Return a dark colour lighter, and a light one darker, the more so the greater ``turn``; unchanged at 0."""
     parts = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
     towards, share = (0 if max(parts) + min(parts) > 255 else 255), min(0.25 * turn, 0.6)
     return "#" + "".join(f"{round(part + share * (towards - part)):02x}" for part in parts) if turn else colour
 
 
 def group_by_number(names: Iterable[str]) -> list[list[str]]:
-    """Return the groups of two or more names that differ in one number alone, each from the least number to the
-    greatest."""
+    """Return the groups of two or more names that differ in one number only, sorted by it."""
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(NUMBER.sub("#", name), []).append(name)

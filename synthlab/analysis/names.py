@@ -150,7 +150,7 @@ def name_task(task: str) -> str:
 
 
 def _name_word(word: str) -> str:
-    """A word of a series: ``randomized RoPE``, ``50 steps``, ``exponent 1``; any other as it is."""
+    """Return the display form of a word: ``randomized RoPE``, ``50 steps``, ``exponent 1``; others unchanged."""
     if all(part in NAMES for part in word.split()):
         return " ".join(NAMES[part] for part in word.split())
     return re.sub(r"^exponent_(?=\d+$)", "exponent ", re.sub(r"^fine-tuned (?=\d)", "", word))

@@ -1,4 +1,4 @@
-"""A comparison, drawn: a panel for each combination of its facets."""
+"""Plots of a comparison: a panel for each combination of its facets."""
 
 import re
 from itertools import product
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def draw_comparison(comparison: Comparison) -> "Figure":
-    """The figure of a comparison: a panel for each combination of its facets, the remarks below."""
+    """Return the figure of a comparison: a panel for each combination of its facets, with remarks below."""
     import matplotlib.pyplot as plt
 
     points, _, metric, x, by, facet, at, remarks = comparison
     joined, places = is_numeric(points[x]), sort_texts(points[x].map(text_of))
     styles = choose_styles(points, by, joined)
-    if not joined:  # series stand side by side, in the legend's order
+    if not joined:  # series are placed side by side, in the legend's order
         aside = points["series"].map(list(styles).index) - (len(styles) - 1) / 2
         points = points.assign(place=points[x].map(places.index) + aside * min(0.12, 0.7 / len(styles)))
     panels = list(product(*(sort_texts(points[column]) for column in facet)))
@@ -64,7 +64,7 @@ def draw_comparison(comparison: Comparison) -> "Figure":
 
 
 def _draw_panel(axes: "Axes", drawn: pd.DataFrame, x: str, metric: Metric, styles: dict[str, Style]) -> None:
-    """One panel's lines as everywhere in the lab, then each in its own style; single points get bars for bands."""
+    """Plot one panel in the styles of the lab, then each series in its own; single points get bars for bands."""
     if x == "length":
         plots.draw_curves(axes, drawn.astype({"train_length": int}), metric)
     else:
@@ -78,15 +78,18 @@ def _draw_panel(axes: "Axes", drawn: pd.DataFrame, x: str, metric: Metric, style
             line.set_linestyle("none")
         if "place" in own or len(own) == 1:
             band.remove()
-            spread = (own["low"] < own["high"]).to_numpy()  # bars without length upset the scale
+            spread = (own["low"] < own["high"]).to_numpy()  # bars without length confuse the scale
             axes.vlines(
                 np.asarray(line.get_xdata())[spread], own["low"][spread], own["high"][spread], color=style.colour, lw=1
             )
 
 
 def choose_styles(points: pd.DataFrame, by: list[str], joined: bool) -> dict[str, Style]:
-    """Each series' style. Encodings or maps set apart along with other settings keep their colour and marker, and lines
-    tell the others (where points are not joined, markers do); one that has none of the others keeps its style whole."""
+    """Return each series' style.
+
+    Encodings or maps combined with other settings keep their colour and marker; line styles distinguish the other
+    settings (markers, where points are not joined). A series without other settings keeps its whole style.
+    """
     series = points.drop_duplicates("series")
     styles = style_of(list(series["series"]))
     own = next((column for column in by if set(series[column]) & set(STYLES)), "")
@@ -104,8 +107,11 @@ def choose_styles(points: pd.DataFrame, by: list[str], joined: bool) -> dict[str
 
 
 def _is_comparable(points: pd.DataFrame, facet: list[str], metric: Metric) -> bool:
-    """Whether panels share their y-axis: not where values have signs (such a scale has a linear part, each panel's
-    own), nor where one logarithmic scale would leave every panel half empty."""
+    """Return True if panels share their y-axis.
+
+    They do not if values have signs (each panel then has its own linear part), nor if one logarithmic scale would leave
+    every panel half empty.
+    """
     values = points[["low", "high"]]
     is_linear = metric.scale == "linear"
     if not facet or is_linear or cast(float, values.min(axis=None)) < 0:
@@ -116,15 +122,18 @@ def _is_comparable(points: pd.DataFrame, facet: list[str], metric: Metric) -> bo
 
 
 def _show_zero(axes: "Axes", drawn: pd.DataFrame, metric: Metric) -> None:
-    """Away from a logarithmic scale where that would hide a 0."""
+    """Set a non-logarithmic scale where a logarithmic one would hide a 0."""
     values = drawn[["low", "high"]]
     if metric.scale == "log" and values.min(axis=None) == 0 < cast(float, values.max(axis=None)):
         axes.set_yscale("symlog", linthresh=values.where(values > 0).min(axis=None))
 
 
 def _arrange_x(grid: Any, points: pd.DataFrame, x: str, names: list[str], panels: int, width: float) -> None:
-    """Scale, ticks and label of the x-axis, which all panels share; the lowest of each column shows them. ``names`` are
-    those of a setting that is no number. Of numbers, ticks are left out that would run into the one before."""
+    """Set the scale, ticks and label of the x-axis, which all panels share; only the lowest of each column show them.
+
+    ``names`` are those of a setting that is no number. For numbers, ticks are omitted that would overlap the one
+    before.
+    """
     columns, label = grid.shape[1], "sequence length" if x == "length" else SYMBOLS.get(x, x)
     for place, each in enumerate(grid.flat):
         lowest = place + columns >= panels
@@ -162,11 +171,11 @@ def _name_setting(setting: str, value: str) -> str:
 
 
 def _wrap(text: str, width: int) -> str:
-    """``text`` in lines of about ``width`` characters, none of which ends within a formula."""
+    """Wrap ``text`` in lines of about ``width`` characters, without breaking a formula."""
     kept = re.sub(r"\$[^$]*\$", lambda formula: formula[0].replace(" ", "\0"), text)
     return "\n".join(wrap(kept, width, break_long_words="$" not in text, break_on_hyphens=False)).replace("\0", " ")
 
 
 def _inches(label: str) -> float:
-    """How wide a label is in small letters, about; a formula's commands take no room."""
+    """Return the approximate width of a label in small letters; a formula's commands have no width."""
     return 0.065 * max(len(re.sub(r"\\\w+|[${}_^]", "", line)) for line in label.splitlines())

@@ -1,4 +1,4 @@
-"""Records in print: what was run, metrics at a few lengths, chance, the horizon. A block for each family."""
+"""Printed records: settings, metrics at a few lengths, chance, the horizon. A block for each family."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from synthlab.storage.records import Record
 
 
 def by_family(records: Sequence[Record]) -> list[list[Record]]:
-    """Return the records in lists of those that are measured alike."""
+    """Group the records by their measures."""
     blocks: dict[int, list[Record]] = {}
     for record in records:
         blocks.setdefault(id(record.config.measures()), []).append(record)
@@ -22,8 +22,10 @@ def by_family(records: Sequence[Record]) -> list[list[Record]]:
 
 
 def summary(records: Sequence[Record]) -> pd.DataFrame:
-    """Return the primary metric at a few lengths, a row for each, a column for each series: the median over seeds. Of
-    several families, a column is called by the metric and the series."""
+    """Return the primary metric at a few lengths, a row for each, a column for each series: the median over seeds.
+
+    With several families, a column is named by the metric and the series.
+    """
     frames = {}
     for block in by_family([record for record in records if record.diverged_at is None]):
         primary = block[0].config.measures().primary
@@ -34,13 +36,13 @@ def summary(records: Sequence[Record]) -> pd.DataFrame:
 
 
 def choose_lengths(train_length: int, test_length: int) -> list[int]:
-    """A few lengths that tell the story: within training, at its end, and at multiples of it up to the last."""
+    """Return a few informative lengths: within training, at its end, and at multiples of it up to the last."""
     multiples = [round(train_length * factor) for factor in (0.5, 1, 1.5, 2, 3, 4, 5, 10, 20, 50, 100)]
     return sorted({length for length in [1, *multiples, test_length] if 1 <= length <= test_length})
 
 
 def render_records(records: Sequence[Record]) -> str:
-    """Return the records in a few lines of text for each family: what was run, metrics by length, what diverged."""
+    """Return a few lines of text for each family of records: settings, metrics by length, diverged runs."""
     return "\n\n".join(map(_block, by_family(records))) or "no records"
 
 
@@ -74,7 +76,7 @@ def _headline(records: Sequence[Record]) -> str:
 
 
 def _render_one(record: Record) -> list[str]:
-    """The printed metrics and chance at a few lengths, and the horizon."""
+    """Return lines with the metrics and chance at a few lengths, and the horizon."""
     config, rows = record.config, record.metrics
     measures = config.measures()
     columns = {n: (each, rows[n]) for n, each in measures.metrics.items() if each.format and n in rows}
@@ -94,7 +96,10 @@ def _render_one(record: Record) -> list[str]:
 
 
 def _render_many(records: Sequence[Record]) -> list[str]:
-    """The primary metric at a few lengths for each series, chance where it is the same for all, and horizons."""
+    """Return lines with the primary metric at a few lengths for each series, and horizons.
+
+    The chance level is included if it is the same for all.
+    """
     measures, shown = records[0].config.measures(), _summary(records)
     metric, rows = measures.metrics[measures.primary], make_table(records)
     series = label_series(rows)
@@ -113,7 +118,7 @@ def _render_many(records: Sequence[Record]) -> list[str]:
 
 
 def _summary(records: Sequence[Record]) -> pd.DataFrame:
-    """See ``summary``; of finished runs of one family."""
+    """Return ``summary`` for finished runs of one family."""
     drawn = curves(make_table(records), records[0].config.measures().primary)
     drawn = drawn[drawn["length"].isin(_choose_tested(drawn["length"], records[0].config.train_length))]
     columns = list(dict.fromkeys(drawn["series"]))
@@ -121,21 +126,21 @@ def _summary(records: Sequence[Record]) -> pd.DataFrame:
 
 
 def _choose_tested(lengths: pd.Series, train_length: int) -> list[int]:
-    """Of the tested ``lengths``, those at or next below ``choose_lengths``."""
+    """Return those of the tested ``lengths`` that are at or next below ``choose_lengths``."""
     tested = np.unique(lengths)
     places = np.searchsorted(tested, choose_lengths(train_length, int(tested[-1])), side="right") - 1
     return np.unique(tested[places.clip(0)]).tolist()
 
 
 def _chance(record: Record) -> pd.Series | None:
-    """The chance level of the primary metric in each row of the metrics."""
+    """Return the chance level of the primary metric in each row of the metrics."""
     measures = record.config.measures()
     levels = None if measures.chance is None else measures.chance(record.config, record.metrics)
     return None if levels is None else pd.Series(levels, index=record.metrics.index, dtype=float)
 
 
 def _shared_chance(records: Sequence[Record]) -> dict[int, float] | None:
-    """The chance level by length, if all records agree in what decides it: the task, its inputs, training lengths."""
+    """Return the chance level by length, if all records share the task, its inputs and training lengths."""
     fields = ("task", "inputs", "train_length", "length_distribution")
     if len({str([getattr(record.config, field, None) for field in fields]) for record in records}) > 1:
         return None
@@ -145,7 +150,7 @@ def _shared_chance(records: Sequence[Record]) -> dict[int, float] | None:
 
 
 def _criterion(records: Sequence[Record]) -> str:
-    """What holds up to the horizon, with the values of the settings that it names."""
+    """Return what is true up to the horizon, with the values of the settings that it names."""
     words = str(records[0].config.measures().criterion).split(" ")
     for place, word in enumerate(words):
         key = word.rstrip(",")

@@ -1,4 +1,4 @@
-"""Records together: one table, a short summary, a plot."""
+"""Lists of records: one table, a short summary, a plot."""
 
 import os
 import warnings
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Records(list[Record]):
-    """A list of ``Record``: it prints as a table of metrics by length, and ``plot`` draws it.
+    """A list of ``Record``: it prints as a table of metrics by length, and ``plot`` plots it.
 
     Example:
         >>> import synthlab
@@ -37,22 +37,22 @@ class Records(list[Record]):
         super().__init__()
         for record in records:
             if not isinstance(record, Record):
-                raise InputError(f"records: {shorten(record)} is none; must be records, as synthlab.run returns them")
+                raise InputError(f"records: {shorten(record)}: must be a record; synthlab.run returns records")
             self.append(record)
 
     def table(self) -> pd.DataFrame:
-        """One tidy table.
+        """Return one tidy table.
 
         Returns:
             A row for each run and test length; a diverged run has a single row, without length. The columns are ``id``,
-            ``kind``, ``status``, ``weights`` (whether they were kept), the config (``task``, ``encoding``,
-            ``model.width``, ``seed``, ...), ``length``, the metrics (``mse`` and others for numbers, ``exact`` and
-            others for sequences, ``loss`` and others for languages) and ``horizon``.
+            ``kind``, ``status``, ``weights`` (True if they were saved), the config (``task``, ``encoding``,
+            ``model.width``, ``seed``, ...), ``length``, the metrics (``mse`` and others for regression, ``exact`` and
+            others for sequence tasks, ``loss`` and others for languages) and ``horizon``.
         """
         return tables.make_table(self)
 
     def curves(self) -> pd.DataFrame:
-        """The training curves as one tidy table.
+        """Return the training curves as one tidy table.
 
         Returns:
             A row for each finished run and point of its curve, with the columns of ``table`` that describe the run,
@@ -62,20 +62,20 @@ class Records(list[Record]):
         return tables.make_curve_table(self)
 
     def summary(self) -> pd.DataFrame:
-        """A short table for people.
+        """Return a short table for readers.
 
         Returns:
             The median over seeds of the primary metric (``mse``, ``exact`` or ``loss``) at a few test lengths (rows)
-            for each config (columns). Of several families, columns are named by the metric and the config.
+            for each config (columns). With several families, columns are named by the metric and the config.
         """
         return printing.summary(self)
 
     @check_arguments
     def plot(self, metric: str | None = None, path: str | os.PathLike[str] | None = None) -> "Figure":
-        """Draw a metric against test length, a curve for each config: median over seeds, band from min to max.
+        """Plot a metric against test length, a curve for each config: median over seeds, band from min to max.
 
         Args:
-            metric: A metric of the records, such as ``relative_error`` or ``tokens``. None draws the primary one:
+            metric: A metric of the records, such as ``relative_error`` or ``tokens``. None plots the primary one:
                 ``mse``, ``exact`` or ``loss``.
             path: Where to save the picture; the suffix decides the format. None saves none.
 
@@ -83,9 +83,9 @@ class Records(list[Record]):
             The figure.
 
         Raises:
-            InputError: The metric is not known or not that of all records, or no run is finished.
+            InputError: The metric is unknown or not shared by all records, or no run is finished.
         """
-        from synthlab.analysis.curves import plot_table  # matplotlib is loaded when something is drawn
+        from synthlab.analysis.curves import plot_table  # matplotlib is imported only for plots
 
         return plot_table(self.table(), metric, path)
 
@@ -99,23 +99,22 @@ class Records(list[Record]):
 
 @check_arguments
 def load_records(results: str | os.PathLike[str] = "results", where: Where = None) -> pd.DataFrame:
-    """One tidy table over all runs below a folder of results.
+    """Return one tidy table of all runs below a folder of results.
 
     Args:
         results: The folder of the records, or the address of an object store.
-        where: Conditions that must all hold of a run or a row: ``"task=length,sum train_length>=20"``, several such
+        where: Conditions that a run or a row must all fulfil: ``"task=length,sum train_length>=20"``, several such
             texts, or a mapping such as ``{"task": ["length", "sum"], "seed": 0}``.
 
     Returns:
         A row for each run and test length, with the columns of ``Records.table``; a diverged or failed run has a single
-        row, without length. Empty where there is no such run.
+        row, without length. Empty if there is no such run.
 
     Raises:
         InputError: A condition cannot be read, or is on a column that no run has.
 
     Warns:
-        UserWarning: Some records are damaged, or of a kind that is not known here; they are named, and left out of the
-            table.
+        UserWarning: Some records are damaged or of an unknown kind; the warning names them, and the table omits them.
 
     Example:
         >>> import synthlab

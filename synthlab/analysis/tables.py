@@ -1,4 +1,4 @@
-"""Records as tables: settings and metrics, which settings differ, metrics over seeds."""
+"""Tables of records: settings and metrics, varying settings, metrics over seeds."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from synthlab.storage.records import Record
 
 
 def make_table(records: Sequence[Record]) -> pd.DataFrame:
-    """A row for each run and test length: the run's identity, outcome and settings, then its metrics and horizon."""
+    """Return a row for each run and test length: identity, outcome and settings, then metrics and horizon."""
     if not records:
         return pd.DataFrame()
     runs = pd.DataFrame([run_row(record) for record in records])
@@ -23,13 +23,16 @@ def make_table(records: Sequence[Record]) -> pd.DataFrame:
         for record in records
     ]
     table = _repeat_runs(runs, metrics)
-    table["horizon"] = table.pop("horizon")  # to the end
+    table["horizon"] = table.pop("horizon")  # move it to the end
     return table
 
 
 def make_curve_table(records: Sequence[Record]) -> pd.DataFrame:
-    """A row for each finished run and point of its training curve: what ``make_table`` says of the run, the longest
-    test length, ``step``, ``training_loss``, and what has been learned of its map so far."""
+    """Return a row for each finished run and point of its training curve.
+
+    The columns describe the run as ``make_table`` does, then have the longest test length, ``step``, ``training_loss``,
+    and what has been learned of its map so far.
+    """
     finished = [record for record in records if record.diverged_at is None]
     parts = [
         record.training.rename(columns={"loss": TRAINING_LOSS}).assign(length=record.metrics["length"].max())
@@ -42,15 +45,17 @@ def make_curve_table(records: Sequence[Record]) -> pd.DataFrame:
 
 
 def _repeat_runs(runs: pd.DataFrame, parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Each run, a row of ``runs``, beside each row of its table among ``parts``."""
+    """Repeat each run, a row of ``runs``, for each row of its table among ``parts``."""
     repeated = runs.loc[runs.index.repeat([len(rows) for rows in parts])].reset_index(drop=True)
     return pd.concat([repeated, pd.concat(parts, ignore_index=True)], axis="columns")
 
 
 def find_varying(table: pd.DataFrame) -> list[str]:
-    """The settings in which the runs of ``table`` differ, ``seed`` aside and the seeds that follow it. A group's keys
-    count only where they differ under the same name: ``encoding.table`` says nothing new beside ``encoding``, nor does
-    a shift that follows from task and map. A table without ``kind`` has settings alone."""
+    """Return the settings in which the runs of ``table`` differ, except ``seed`` and seeds that equal it.
+
+    A group's keys count only where they differ under the same name: ``encoding.table`` adds nothing to ``encoding``,
+    nor does a shift that follows from task and map. A table without ``kind`` has only settings.
+    """
     kinds = kinds_of(table) if "kind" in table else None
     settings = [c for c in table.columns if c != "seed" and (kinds is None or is_setting(kinds, c))]
     differing = [column for column in settings if count_distinct(table[column]) > 1]
@@ -58,8 +63,11 @@ def find_varying(table: pd.DataFrame) -> list[str]:
 
 
 def label_series(table: pd.DataFrame) -> pd.Series:
-    """For each row, the settings that set its series apart: ``rope`` where only the encoding differs, else
-    ``encoding=rope outrep=rsqrt``; the task's name where nothing differs."""
+    """Return, for each row, the settings that distinguish its series.
+
+    This is ``rope`` if only the encoding differs, else ``encoding=rope outrep=rsqrt``; the task's name if nothing
+    differs.
+    """
     columns, table = find_varying(table), mark_followers(table)
     if not columns:
         return table["task" if "task" in table else "kind"]
@@ -71,8 +79,7 @@ def label_series(table: pd.DataFrame) -> pd.Series:
 
 
 def curves(table: pd.DataFrame, metric: str, series: pd.Series | None = None) -> pd.DataFrame:
-    """``metric`` against length for each series, as ``aggregate_seeds`` has it; ``train_length`` is the series'
-    longest.
+    """Return ``metric`` against length for each series, as in ``aggregate_seeds``; with its longest ``train_length``.
 
     Diverged runs have no lengths and so no part in a curve. Series keep the order of the table.
     """
@@ -82,11 +89,11 @@ def curves(table: pd.DataFrame, metric: str, series: pd.Series | None = None) ->
 
 
 def aggregate_seeds(table: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
-    """``median``, ``low`` and ``high`` of ``value`` over the rows that agree in ``by``, and the number of ``seeds``.
+    """Return ``median``, ``low`` and ``high`` of ``value`` over rows with equal ``by``, and the number of ``seeds``.
 
-    If the table says of each row whether its run ``fit``: how many did, and their ``median_fit``. A column
-    ``diverged``, the same in rows that agree, is kept. The first of ``by`` keeps the order of the table, the others are
-    sorted.
+    If the table has a column ``fit``, which is True for rows whose run fits: how many do, and their ``median_fit``. A
+    column ``diverged``, the same in rows that agree, is kept. The first of ``by`` keeps the order of the table, the
+    others are sorted.
     """
     order = list(dict.fromkeys(table[by[0]]))
     measures = {"median": (value, "median"), "low": (value, "min"), "high": (value, "max"), "seeds": (value, "count")}
@@ -101,7 +108,8 @@ def aggregate_seeds(table: pd.DataFrame, by: list[str], value: str) -> pd.DataFr
 
 
 def count_distinct(column: pd.Series) -> int:
-    return column.map(to_text).nunique()  # what a run does not have differs from any value
+    """Count the different values of a column; missing values differ from all others."""
+    return column.map(to_text).nunique()
 
 
 def _follows_from_name(table: pd.DataFrame, column: str) -> bool:
@@ -113,8 +121,10 @@ def _follows_from_name(table: pd.DataFrame, column: str) -> bool:
 
 
 def follows_seed(table: pd.DataFrame, column: str) -> bool:
-    """Whether ``column`` of a table of settings holds seeds that all follow ``seed``; kinds of runs that lack it have
-    no seed beside that."""
+    """Return True if ``column`` of a table of settings has only seeds that equal ``seed``.
+
+    Kinds of runs that lack the column have no separate seed.
+    """
     if column not in Config.SEEDS:
         return False
     own, seed = (pd.to_numeric(table[name], errors="coerce") for name in (column, "seed"))
@@ -122,11 +132,11 @@ def follows_seed(table: pd.DataFrame, column: str) -> bool:
 
 
 def mark_followers(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with the word ``seed`` for each seed that follows ``seed``, in columns where others are set apart.
+    """Return the table with the word ``seed`` for each seed that follows ``seed``, in columns with other seeds.
 
-    A record does not say which do: both are numbers. A value that equals ``seed`` and is met under no other ``seed``
-    counts as one that follows, if there are two such values or more. So of runs with ``test_seed=0`` beside runs whose
-    test sequences follow the seed, the run of seed 0 counts among the former.
+    A record does not tell which do: both are numbers. A value that equals ``seed`` and occurs under no other ``seed``
+    counts as one that follows, if there are two such values or more. So among runs with ``test_seed=0`` and runs whose
+    test sequences follow the seed, the run of seed 0 counts as one with ``test_seed=0``.
     """
     texts: dict[str, pd.Series] = {}
     for column in (name for name in Config.SEEDS[1:] if name in table and not follows_seed(table, name)):
@@ -138,7 +148,7 @@ def mark_followers(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def run_row(record: Record) -> dict[str, Any]:
-    """A run without its metrics by length."""
+    """Return the row of a run without its metrics by length."""
     run = {"id": record.config.id, "kind": record.config.kind, "status": record.status, "weights": bool(record.weights)}
     run["tag"] = join_tags(record.tags)
     run |= record.settings()
@@ -148,11 +158,11 @@ def run_row(record: Record) -> dict[str, Any]:
 
 
 def join_tags(tags: Sequence[str]) -> str | None:
-    """The tags of a run as tables have them, with commas; None without any."""
+    """Return the tags of a run as tables have them, with commas; None without any."""
     return ",".join(tags) or None
 
 
 def horizon_of(record: Record) -> dict[str, int]:
-    """The ``horizon`` of a finished run; empty for kinds of runs that have none."""
+    """Return the ``horizon`` of a finished run; empty for kinds of runs without one."""
     measures = record.config.measures()
     return {} if measures.horizon is None else {"horizon": measures.horizon(record.config, record.metrics)}

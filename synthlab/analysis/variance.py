@@ -1,9 +1,9 @@
-"""Where the variance of runs comes from: components of variance in a crossed design of seeds.
+"""Sources of the variance of runs: components of variance in a crossed design of seeds.
 
 Runs are crossed in factors, such as the seeds of initial weights, of training data and of test sequences, one run for
-each combination. The value of a run is taken as a mean plus a random effect of each set S of factors: of weights alone,
-of weights and data together, ... All effects are independent, those of S of variance v(S). The mean square of S then
-has the expectation
+each combination. The value of a run is modelled as a mean plus a random effect of each set S of factors: of weights
+alone, of weights and data together, ... All effects are independent, those of S of variance v(S). The mean square of S
+then has the expectation
 
     E[MS(S)] = sum over all T that contain S of n(T) v(T),
 
@@ -12,8 +12,7 @@ where n(T) is the number of combinations of the factors that are not in T. So
     n(S) v(S) = sum over all T that contain S of (-1)^(|T| - |S|) E[MS(T)],
 
 which estimates v(S) without bias from mean squares (Searle, Casella and McCulloch, Variance Components, 1992, chapter
-4: balanced data).
-The component of all factors together also holds whatever else differs from run to run.
+4: balanced data). The component of all factors together also includes whatever else differs from run to run.
 """
 
 import math
@@ -26,7 +25,7 @@ from jaxtyping import Float
 
 Factors = tuple[int, ...]  # a set of the axes of the design, ascending
 COVERAGE = 0.9  # of intervals
-DRAWS = 10_000  # for each interval
+DRAWS = 10_000  # number of draws for each interval
 
 
 class MeanSquare(NamedTuple):
@@ -48,8 +47,10 @@ NONE = VarianceShare(math.nan, math.nan, math.nan)
 
 
 def mean_squares(values: Float[np.ndarray, "..."]) -> dict[Factors, MeanSquare]:
-    """The mean square of every set of factors but the empty one. ``values`` has an axis for each factor, and along it
-    two levels or more."""
+    """Return the mean square of every non-empty set of factors.
+
+    ``values`` has an axis for each factor, with two levels or more.
+    """
     found: dict[Factors, MeanSquare] = {}
     for factors in _sets(values.ndim):
         effect = values
@@ -63,8 +64,11 @@ def mean_squares(values: Float[np.ndarray, "..."]) -> dict[Factors, MeanSquare]:
 
 
 def components(squares: Mapping[Factors, Float[np.ndarray, " N"]], sizes: Sequence[int]) -> Float[np.ndarray, "S N"]:
-    """The components of variance that each of N sets of mean squares ``squares`` amounts to, a row for each set of
-    factors in their order; ``sizes`` has the number of levels of each factor. An estimate can be negative."""
+    """Return the components of variance for each of N sets of mean squares ``squares``.
+
+    There is a row for each set of factors, in their order; ``sizes`` has the number of levels of each factor. An
+    estimate can be negative.
+    """
     rows = [
         sum((-1) ** (len(other) - len(factors)) * squares[other] for other in squares if set(factors) <= set(other))
         / _combinations(factors, sizes)
@@ -76,13 +80,14 @@ def components(squares: Mapping[Factors, Float[np.ndarray, " N"]], sizes: Sequen
 def share_variance(
     values: Float[np.ndarray, "..."], groups: Mapping[str, Sequence[Factors]]
 ) -> tuple[dict[str, VarianceShare], float]:
-    """Which share each of ``groups``, sets of factors by name, has in the variance over runs all of whose levels are
-    drawn anew; and the standard deviation over such runs. Components below 0 count as 0. Equal values have no shares:
-    NaN.
+    """Return the share of each of ``groups``, sets of factors by name, in the variance over new runs.
+
+    All levels of new runs are drawn anew. Also return the standard deviation over such runs. Components below 0 count
+    as 0. Equal values have no shares: NaN.
 
     Intervals are generalized confidence intervals (Weerahandi, Generalized Confidence Intervals, JASA 1993) for normal
     effects: a mean square times its degrees of freedom, over its expectation, is then chi-squared. So draws of
-    chi-squared numbers give draws of expectations, of components and of shares; the interval holds the middle 90 % of
+    chi-squared numbers give draws of expectations, of components and of shares; the interval is the middle 90 % of
     these. The same values give the same interval. In simulated designs of 5 x 5 x 3 levels they covered 87 to 99 %.
     """
     if not np.ptp(values):
@@ -105,5 +110,5 @@ def _sets(number: int) -> list[Factors]:
 
 
 def _combinations(factors: Factors, sizes: Sequence[int]) -> int:
-    """How many runs share one level of each of ``factors``."""
+    """Count the runs that share one level of each of ``factors``."""
     return math.prod(size for axis, size in enumerate(sizes) if axis not in factors)

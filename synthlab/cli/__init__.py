@@ -1,1 +1,1 @@
-"""What the commands have in common."""
+"""Code that the commands share."""

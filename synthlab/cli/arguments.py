@@ -1,4 +1,4 @@
-"""What the commands that are not Hydra's share: their arguments, and input that is refused in one line."""
+"""Command-line arguments and error exit of the commands that do not use Hydra."""
 
 import argparse
 import sys
@@ -11,7 +11,7 @@ from synthlab.output import tell
 
 
 class Parser(argparse.ArgumentParser):
-    """Arguments, refused in one line like everything else."""
+    """An argument parser that refuses bad arguments in one line."""
 
     def error(self, message: str) -> NoReturn:
         refuse(message)
@@ -25,7 +25,7 @@ def refuse(*lines: str) -> NoReturn:
 
 @contextmanager
 def exit_on_input_error() -> Iterator[None]:
-    """Where the block refuses its input, print a line for each problem and end the command with status 2."""
+    """Print a line for each problem and end the command with status 2, if the block raises InputError."""
     try:
         yield
     except InputError as error:

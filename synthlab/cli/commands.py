@@ -1,8 +1,8 @@
-"""The subcommands of ``synthlab``: which there are, what each does, and which one a command line asks for.
+"""The subcommands of ``synthlab``: their names, descriptions, and dispatch.
 
 A package adds a subcommand by an entry point of the group ``synthlab.commands``: the name is the subcommand, the value
-``module:function`` is what it calls. The first line of the module's docstring says what the subcommand does. Entry
-points let the library offer the commands of packages that it does not import.
+``module:function`` is what it calls. The first line of the module's docstring describes the subcommand. Entry points
+let the library offer the commands of packages that it does not import.
 """
 
 import ast
@@ -26,13 +26,14 @@ REPLACED = {
     "language": "synthlab study long_short_alignment",
     "sequences": "synthlab task=NAME, or synthlab sweep task=NAME",
 }
-PACKAGES = Path(__file__).parents[1] / "packages"  # where a wheel has the packages that lie beside synthlab otherwise
+# A wheel has here the packages that are next to synthlab in a checkout.
+PACKAGES = Path(__file__).parents[1] / "packages"
 
 
 def main() -> None:
     """Run the subcommand that the command line names; without one, ``run``."""
     if PACKAGES.is_dir():
-        sys.path.append(str(PACKAGES))  # that of the workers, too
+        sys.path.append(str(PACKAGES))  # workers inherit it
     words = sys.argv[1:]
     with exit_on_input_error():
         if words in (["--help"], ["-h"]):
@@ -49,7 +50,7 @@ def main() -> None:
 
 
 def find_commands() -> dict[str, "EntryPoint"]:
-    """The subcommands by name, ``run`` first."""
+    """Return the subcommands by name, ``run`` first."""
     from importlib.metadata import entry_points  # not needed for a run, whose start-up it would slow down
 
     found = {entry.name: entry for entry in entry_points(group=GROUP)}
@@ -57,7 +58,7 @@ def find_commands() -> dict[str, "EntryPoint"]:
 
 
 def description(entry: "EntryPoint") -> str:
-    """What a subcommand does, in one line."""
+    """Return the description of a subcommand in one line."""
     source = _source(entry.module)
     if source is None:
         return f"(not installed: there is no module {entry.module})"
@@ -76,10 +77,10 @@ def _belongs_to_run(word: str) -> bool:
 
 
 def _load(name: str) -> Callable[[], None]:
-    """What the subcommand ``name`` calls. Raises InputError where there is none, or it cannot be imported."""
+    """Return the function of the subcommand ``name``. Raises InputError if it is unknown or cannot be imported."""
     known = find_commands()
     if name in REPLACED and name not in known:
-        raise InputError(f"{name}: is no command now; give {REPLACED[name]}")
+        raise InputError(f"{name}: is no longer a command; use {REPLACED[name]}")
     if name not in known:
         from synthlab.config.registry import did_you_mean
 
@@ -93,22 +94,23 @@ def _load(name: str) -> Callable[[], None]:
 
 
 def _overview() -> Iterator[str]:
-    """The lines of ``synthlab --help``."""
+    """Yield the lines of ``synthlab --help``."""
     known = find_commands()
     width = max(map(len, known), default=0)
     yield "synthlab [COMMAND] [key=value ...]    without COMMAND: run\n"
     for name, entry in known.items():
         yield f"  {name:<{width}}  {description(entry)}"
-    yield "\nsynthlab task=copy --help              what applies to a run on this task: keys, choices, defaults"
+    yield "\nsynthlab task=copy --help              keys of a run on this task: choices, defaults"
     yield "synthlab run --help                    the same for task=mean"
-    yield "synthlab COMMAND --help                what another command takes"
+    yield "synthlab COMMAND --help                arguments of another command"
     yield 'eval "$(synthlab -sc install=bash)"    in bash: <TAB> completes commands and keys'
 
 
 def _complete(line: str) -> Callable[[], None]:
-    """What answers a shell that asks how ``line`` can go on: for keys, the Hydra application that the line names.
+    """Return the function that completes ``line`` for a shell; keys are completed by the Hydra application it names.
 
-    It finds the line in ``COMP_LINE``, from which the subcommand is taken. The subcommands themselves are printed here.
+    That application reads the line from ``COMP_LINE``, from which the subcommand is removed. Subcommands are printed
+    here.
     """
     program, _, rest = line.lstrip().partition(" ")
     first, space, behind = rest.lstrip().partition(" ")
@@ -120,13 +122,13 @@ def _complete(line: str) -> Callable[[], None]:
         say(*(name for name in known if name.startswith(first)))
     elif first in known:
         os.environ["COMP_LINE"] = f"{program} {_with_family(behind) if first in ('run', 'sweep') else behind}"
-        # Behind the other commands the shell completes names of files.
+        # For the arguments of other commands, the shell completes file names.
         return known[first].load() if _takes_keys(known[first]) else sys.exit
     return _run()
 
 
 def _with_family(line: str) -> str:
-    """The words of a run as Hydra takes them, so that it completes keys of the task's family."""
+    """Return the words of a run as Hydra takes them, so that it completes keys of the task's family."""
     from synthlab.config.families import expand
 
     done, space, last = line.rpartition(" ")
@@ -134,13 +136,13 @@ def _with_family(line: str) -> str:
     keys = [word for word in words if "=" in word and not word.startswith("-")]
     try:
         words = [*(word for word in words if word not in keys), *expand(keys)]
-    except InputError:  # a class of the user's own that cannot be imported
+    except InputError:  # a class of the user that cannot be imported
         return line
     return " ".join([*words, last]) if space else last
 
 
 def _takes_keys(entry: "EntryPoint") -> bool:
-    """Whether a subcommand is a Hydra application: it then imports a module that makes it one."""
+    """Return True if a subcommand is a Hydra application, that is, if it imports ``hydra_app``."""
     source = _source(entry.module)
     imports = [node for node in ast.walk(source) if isinstance(node, ast.ImportFrom)] if source else []
     return any(alias.name in ("hydra_app", "studies") for node in imports for alias in node.names)
@@ -148,7 +150,7 @@ def _takes_keys(entry: "EntryPoint") -> bool:
 
 @cache
 def _source(module: str) -> ast.Module | None:
-    """A module's source, found without importing the module or the packages around it, which may take seconds."""
+    """Return a module's syntax tree without importing it or its packages, which may take seconds."""
     top, *inner = module.split(".")
     spec = find_spec(top)
     if spec is None:

@@ -1,4 +1,4 @@
-"""``synthlab task=copy --help``: what applies to a run on this task, and nothing else."""
+"""``synthlab task=copy --help``: the keys that apply to a run on this task, and no others."""
 
 import json
 import shutil
@@ -13,12 +13,15 @@ from synthlab.config.families import conf_dir, families, groups_of, tasks_of
 from synthlab.config.hydra_errors import input_errors
 
 COMPLETION = 'eval "$(synthlab -sc install=bash)"'
-WIDEST, COLUMN = 120, 32  # letters of a line, and of keys with their values before the comments
+WIDEST, COLUMN = 120, 32  # width of a line, and of the key=value column, in characters
 
 
 def describe_run(overrides: Sequence[str], sweeps: bool = False) -> Iterator[str]:
-    """Yield the lines of help on the run that ``overrides`` describe; with ``sweeps`` on a sweep of such runs, the keys
-    of sweeps included. Raises InputError for overrides that describe none."""
+    """Yield the lines of help on the run that ``overrides`` describe.
+
+    With ``sweeps``, they describe a sweep of such runs, with the keys of sweeps. Raises InputError for invalid
+    overrides.
+    """
     with input_errors(list(overrides)):
         config = to_plain(compose_raw(_first_values(overrides) if sweeps else list(overrides)), resolve=False)
     family = next(name for name, file in families().items() if file["kind"] == config["kind"])
@@ -29,7 +32,7 @@ def describe_run(overrides: Sequence[str], sweeps: bool = False) -> Iterator[str
     title = comments_of_member("task", task).title
     yield f"task={task}: {title}" if title else f"task={task}"
     yield f"{answer}. Score: {score}\n"
-    yield "Groups: a name takes a file of conf/GROUP/, whose keys follow as GROUP.key=value"
+    yield "Groups: a name selects a file of conf/GROUP/, whose keys follow as GROUP.key=value"
     for group in (*groups_of(family), "tracker"):
         members = tasks_of(family) if group == "task" else dict.fromkeys(path.stem for path in find_group_files(group))
         yield from _wrap_lines(f"  {group}", ", ".join(members), 14)
@@ -43,7 +46,7 @@ def describe_run(overrides: Sequence[str], sweeps: bool = False) -> Iterator[str
 
 
 def _first_values(overrides: Sequence[str]) -> list[str]:
-    """The overrides of the first run of a sweep."""
+    """Return the overrides of the first run of a sweep."""
     from synthlab.sweeps.sweep_grid import parts_of
 
     return [part.choices[0] for part in parts_of(list(overrides)) if part.choices]
@@ -72,7 +75,7 @@ def _member(group: str, value: Mapping[str, Any], shared: Mapping[str, str]) -> 
     if any(
         "encoding@_here_" in path.read_text(encoding="utf-8") for path in find_group_files(group) if path.stem == name
     ):
-        inner = comments_of_member("encoding", name)  # a file made of that of an encoding
+        inner = comments_of_member("encoding", name)  # an extension's file includes that of an encoding
         about = about._replace(keys={**inner.keys, **about.keys})
     comment = "; ".join(filter(None, [about.title, shared.get(group)])) if group != "model" else about.title
     yield from _wrap_lines(f"  {group}={name}", comment if group != "task" else "", COLUMN)
@@ -94,14 +97,14 @@ def _entries(key: str, value: Any, comments: Mapping[str, str]) -> Iterator[str]
 
 
 def _text(value: Any) -> str:
-    """A value as it is written on the command line."""
+    """Return a value as it is written on the command line."""
     if isinstance(value, list):
         return f"[{','.join(map(_text, cast(list[Any], value)))}]"
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def _wrap_lines(head: str, text: str, column: int) -> Iterator[str]:
-    """A key, and beside it what is said of it, in lines that fit the terminal."""
+    """Yield a key and its explanation, in lines that fit the terminal."""
     width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns) - column
     first, *more = textwrap.wrap(text, max(width, 40), break_long_words=False, break_on_hyphens=False) or [""]
     if len(head) >= column:
@@ -119,5 +122,5 @@ def _examples(task: str, family: str) -> Iterator[str]:
     yield f"  synthlab task={task} model.width=64 model.depth=2 protocol.steps=500"
     yield f"  synthlab sweep task={task},{other} encoding=nope,alibi 'seed=range(5)' tag=pilot"
     yield f"  {f'synthlab task={task} --cfg job':<40}the whole config, nothing trained"
-    yield f"  {f'synthlab task={other} --help':<40}what applies to another task"
+    yield f"  {f'synthlab task={other} --help':<40}the keys of another task"
     yield f"  {COMPLETION:<40}then: synthlab task=<TAB>"

@@ -1,4 +1,4 @@
-"""What the command lines share: Hydra around a task function, and one line instead of a traceback for bad input."""
+"""The Hydra application that the command lines share: it runs a task function, and reports bad input in one line."""
 
 import gc
 import os
@@ -23,11 +23,11 @@ from synthlab.errors import InputError, RunsFailed, format_error, is_of_memory
 from synthlab.output import open_streams, say, tell
 
 FAMILY_OF_TASK = r"^((?:task:|# @package task)\n(?: *\w+: .*\n)*?) *family: \w+\n?"
-# Overrides that say how a sweep is run.
+# Overrides that configure the sweep itself.
 OF_SWEEPS = r"[+~]*(hydra[./](launcher|sweeper|sweep|mode)|batches)\b"
 OF_COMMANDS = rf"hydra[./]|[+~]*({'|'.join(BOOKKEEPING)})([.=]|$)"
 typed: list[str] = []  # the words of the command line
-of_runs: list[str] = []  # of a sweep the overrides of its runs' keys
+of_runs: list[str] = []  # the overrides of a sweep that are for its runs
 
 
 def main(
@@ -37,14 +37,19 @@ def main(
     interrupted: str = "finished runs are kept; the same command goes on from there",
     folder: str = "",
 ) -> None:
-    """Run ``task`` on the config that Hydra makes of ``conf/`` and the command line; exit with its status.
+    """Run ``task`` on the config that Hydra composes from ``conf/`` and the command line; exit with its status.
 
-    ``folder`` is that of ``conf/`` which has the config, for a command with keys that are called as groups of others.
+    With -m, Hydra calls the sweeper that the config names.
 
-    With -m, Hydra calls the sweeper that the config names; ``no_sweeps`` says why that is refused.
+    Args:
+        task: Takes the config, and returns False if it failed.
+        config_name: The config file in ``conf/``.
+        no_sweeps: Why -m is refused; empty if it is not.
+        interrupted: What to tell the user after Ctrl-C.
+        folder: The folder of ``conf/`` that has the config, for a command whose keys are named like groups of others.
 
-    Status 0: done. 1: ``task`` returned False, or a run failed. 2: the input was refused, with one line for each
-    problem. 130: interrupted; ``interrupted`` says what that leaves behind.
+    Exit status 0: done. 1: ``task`` returned False, or a run failed. 2: the input was refused, with one line for each
+    problem. 130: interrupted.
     """
     _prepare_process()
     typed[:], of_runs[:] = sys.argv[1:], []
@@ -70,7 +75,7 @@ def main(
 
 
 class _Report:
-    """What went wrong: the lines of input that was refused, and whether runs failed."""
+    """Everything that went wrong: the lines of refused input, and whether runs failed."""
 
     def __init__(self, overrides: list[str]):
         self.overrides, self.failed, self.process = overrides, False, os.getpid()
@@ -78,8 +83,10 @@ class _Report:
 
     @contextmanager
     def note_failures(self) -> Iterator[None]:
-        """Take note of what goes wrong in the block, and print why runs failed. Errors of other kinds go on, as all do
-        in a launcher's worker: nobody would read the note there."""
+        """Record what goes wrong in the block, and print why runs failed.
+
+        Errors of other kinds propagate. In a launcher's worker all errors do, since nobody would read the record there.
+        """
         if os.getpid() != self.process:
             yield
             return
@@ -103,9 +110,12 @@ class _Report:
 
 
 def _for_hydra(args: Namespace) -> list[str]:
-    """Return the overrides that Hydra is to apply itself. In a sweep these are only the ones that say how it is run:
-    its tasks may be of several families, and the sweeper composes each run by itself. Raises InputError for another
-    sweeper, which Hydra hands one config, and tasks of several families."""
+    """Return the overrides that Hydra is to apply itself.
+
+    In a sweep these are only the ones that configure the sweep: its tasks may be of several families, and the sweeper
+    composes each run by itself. Raises InputError for another sweeper, to which Hydra passes one config, with tasks of
+    several families.
+    """
     sweeper = next((given for given in args.overrides if given.startswith("hydra/sweeper=")), None)
     if not args.multirun or sweeper:
         tasks = [task.strip() for given in args.overrides if given.startswith("task=") for task in given[5:].split(",")]
@@ -117,7 +127,7 @@ def _for_hydra(args: Namespace) -> list[str]:
 
 
 def _print_help(args: Namespace) -> None:
-    """Print what applies to the run, or the sweep, that the command line describes."""
+    """Print the keys that apply to the run, or the sweep, that the command line describes."""
     with pause_garbage_collection():
         from synthlab.cli.help import describe_run
         from synthlab.config.composition import quote
@@ -126,13 +136,14 @@ def _print_help(args: Namespace) -> None:
 
 
 def _run_hydra(task: Callable[[dict[str, Any]], bool], config_name: str, report: _Report, folder: str) -> None:
-    """Let Hydra do what the command line says, with ``task`` for each config that is to be run."""
+    """Let Hydra carry out the command line, with ``task`` for each config to run."""
     import hydra
 
     def run(config: Any) -> None:
-        with report.note_failures():  # Hydra prints a heading of its own for whatever a task raises
+        with report.note_failures():  # Hydra would print a heading of its own for whatever a task raises
             raw = to_plain(config)
-            if raw.get("results") == "":  # commands write to folders below it, which would be at the root of all files
+            # Commands write to folders below it: an empty path would be the root of the file system.
+            if raw.get("results") == "":
                 raise InputError("results=: must be the path of a folder")
             report.failed |= not task(raw)
 
@@ -142,15 +153,15 @@ def _run_hydra(task: Callable[[dict[str, Any]], bool], config_name: str, report:
 def _prepare_process() -> None:
     open_streams()
     warnings.showwarning = _warn
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors reach us: Hydra's own report takes many lines
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors propagate: Hydra's own report takes many lines
     here = _working_folder()
     if here not in sys.path:
-        sys.path.insert(0, here)  # a user's own classes, as with python -m
+        sys.path.insert(0, here)  # the user's own classes can be imported, as with python -m
 
 
 @contextmanager
 def pause_garbage_collection() -> Iterator[None]:
-    """Import without looking for garbage, of which importing makes none: measured, a seventh of the time."""
+    """Pause garbage collection during imports, which saves a seventh of their time."""
     before = gc.isenabled()
     gc.disable()
     try:
@@ -161,7 +172,7 @@ def pause_garbage_collection() -> Iterator[None]:
 
 
 def _working_folder() -> str:
-    """Where the command was given; ends it where that folder is gone, as PyTorch would, in its own words."""
+    """Return the working folder. If it no longer exists, end the command with a message, before PyTorch does."""
     try:
         return os.getcwd()
     except FileNotFoundError:
@@ -171,7 +182,7 @@ def _working_folder() -> str:
 
 @contextmanager
 def _sigterm_as_ctrl_c() -> Iterator[None]:
-    """Let a scheduler's or a shell's polite kill end a command as Ctrl-C does: workers end, leases are given up."""
+    """Treat SIGTERM of a scheduler or shell as Ctrl-C: workers end, and leases are released."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
@@ -180,7 +191,7 @@ def _sigterm_as_ctrl_c() -> Iterator[None]:
 
 
 def _warn(message: Warning | str, category: type[Warning], *where: Any, **how: Any) -> None:
-    """A warning in one line; those of libraries, which are for developers, as Python shows them."""
+    """Print a warning in one line; those of libraries, which are for developers, in Python's format."""
     if category is UserWarning:
         tell(f"warning: {message}")
     else:
@@ -188,18 +199,18 @@ def _warn(message: Warning | str, category: type[Warning], *where: Any, **how: A
 
 
 def parse_words(words: list[str]) -> Namespace:
-    """What the words of a command line say, as Hydra reads them."""
+    """Return the words of a command line, parsed as Hydra does."""
     from hydra._internal.utils import get_args_parser
 
     parser = get_args_parser()
-    parser.error = lambda message: refuse(message)  # in one line; Hydra's way prints all flags first
+    parser.error = lambda message: refuse(message)  # in one line; Hydra would print all flags first
     return parser.parse_intermixed_args(words)
 
 
 def _arrange_arguments() -> Namespace:
-    """Put the command line's flags before its overrides, as Hydra wants them, and return what they say.
+    """Put the command line's flags before its overrides, as Hydra requires, and return the parsed arguments.
 
-    Where Hydra only prints, it takes no -m.
+    Drop -m where Hydra only prints, since it refuses it there.
     """
     words = sys.argv[1:]
     args = parse_words(words)
@@ -213,10 +224,12 @@ def _arrange_arguments() -> Namespace:
 
 
 def _check_flags(args: Namespace, no_sweeps: str) -> None:
-    """Refuse a file that Hydra would unpickle, a sweep where there is none, and what has a meaning in sweeps alone
-    where none is asked for."""
+    """Raise InputError for flags that do not apply.
+
+    These are a file that Hydra would unpickle, a sweep where there is none, and settings of sweeps without a sweep.
+    """
     if args.experimental_rerun is not None:
-        raise InputError("--experimental-rerun: would run what its file holds; give settings as key=value")
+        raise InputError("--experimental-rerun: would run the code in its file; give settings as key=value")
     if args.multirun and no_sweeps:
         raise InputError(f"-m: {no_sweeps}")
     if args.multirun and (args.config_name or args.config_path):
@@ -225,18 +238,20 @@ def _check_flags(args: Namespace, no_sweeps: str) -> None:
         idle = [given for given in args.overrides if re.match(OF_SWEEPS, given)]
         if idle:
             mend = "leave it out" if no_sweeps else "leave it out, or add -m"
-            raise InputError(*(f"{given}: has a meaning in sweeps alone; {mend}" for given in idle))
+            raise InputError(*(f"{given}: applies only to sweeps; {mend}" for given in idle))
 
 
 def _only_prints(args: Namespace) -> bool:
-    """Whether Hydra is to print something about the config, and nothing to run."""
+    """Return True if Hydra is to print something about the config rather than run it."""
     return any((args.cfg, args.info, args.help, args.hydra_help, args.shell_completion))
 
 
 @contextmanager
 def _print_config(package: str | None) -> Iterator[None]:
-    """Print what Hydra says of a config, without the family that a task's file names: ``kind`` says it. A ``package``
-    that is not there is refused, for which Hydra has status 1."""
+    """Print what Hydra prints of a config, without the family that a task's file names: ``kind`` has that information.
+
+    A ``package`` that does not exist is refused; Hydra would exit with status 1.
+    """
     complaint, text = StringIO(), StringIO()
     try:
         with redirect_stdout(text), redirect_stderr(complaint) if package else nullcontext():

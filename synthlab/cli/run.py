@@ -6,7 +6,7 @@ from synthlab.cli import hydra_app
 
 
 def task(raw: dict[str, Any]) -> bool:
-    """Train the run that the config describes, unless it is recorded, and print it; False if it diverged."""
+    """Train the run that the config describes, unless it is recorded, and print it; return False if it diverged."""
     with hydra_app.pause_garbage_collection():
         from synthlab.config.base import bookkeeping, resolve
         from synthlab.output import say
@@ -17,7 +17,7 @@ def task(raw: dict[str, Any]) -> bool:
     config, given = resolve(raw), bookkeeping(raw)
     store = Store(given["results"], given["save"], given["tag"])
     tracker = tracker_of(given["tracker"], store.tag)
-    count_workers(given["workers"])  # of which one run needs one
+    count_workers(given["workers"])  # also refuses an invalid number of workers, though one run needs only one
     retry = given["retry"] or "failed"
     records = ensure([config], store, progress=False, device=given["device"], tracker=tracker, retry=retry)
     say(f"{records}\nrecord: {store.path(config.id)}\n")
@@ -25,6 +25,7 @@ def task(raw: dict[str, Any]) -> bool:
 
 
 def main() -> None:
+    """Run ``synthlab run``."""
     hydra_app.main(task, "config")
 
 

@@ -1,4 +1,4 @@
-"""``synthlab study``: list papers and their studies, or train, draw and judge those of a paper."""
+"""``synthlab study``: list papers and their studies, or train, plot and judge a paper's study."""
 
 import os
 import re
@@ -23,16 +23,17 @@ if TYPE_CHECKING:
     from synthlab.studies.study import Paper
 
 NO_SWEEPS = "studies are not swept; vary settings in a file of conf/study/"
-DEFAULT, QUICK = "default", "quick"  # files of every paper: its studies where none is named, and one of minutes
+# Studies that every paper has: the one that runs by default, and one that takes minutes.
+DEFAULT, QUICK = "default", "quick"
 OF_THE_COMMAND = (*NOT_RUNS, "hydra", *BOOKKEEPING)
 Papers = Mapping[str, Callable[[], "Paper"]]
 
 
 def main(papers: Papers) -> None:
-    """Run ``synthlab study``. ``papers`` import each paper when there is something to do for it.
+    """Run ``synthlab study``. ``papers`` import a paper only when it is needed.
 
-    A paper and its study are given as a word, ``PAPER/STUDY``. Settings of runs are taken from the command line before
-    Hydra sees it, for which of them there are depends on the tasks of the study's runs.
+    The words name a paper and its study, ``PAPER/STUDY``. Settings of runs are taken from the command line before Hydra
+    sees it, since the tasks of the study's runs decide which settings exist.
     """
     command = shlex.join(["synthlab", "study", *sys.argv[1:]])
     args = hydra_app.parse_words(sys.argv[1:])
@@ -65,7 +66,7 @@ def main(papers: Papers) -> None:
 
 
 def _complete(word: str, papers: Papers) -> None:
-    """Print the papers and studies that begin with ``word``, and leave the keys to Hydra, which takes nothing else."""
+    """Print the papers and studies that begin with ``word``, and leave only keys to Hydra."""
     names = [*papers, *(f"{paper}/{study}" for paper in papers for study in studies_of(paper))]
     if "=" not in word:
         say(*(name for name in names if name.startswith(word)))
@@ -75,7 +76,7 @@ def _complete(word: str, papers: Papers) -> None:
 
 
 def _list_names(args: Namespace) -> list[str]:
-    """Return the words that are no settings."""
+    """Return the words that are not settings."""
     return [word for word in args.overrides if "=" not in word and not word.startswith("~")]
 
 
@@ -85,7 +86,7 @@ def key_of(override: str) -> str:
 
 
 def _choose_study(args: Namespace, papers: Papers) -> str:
-    """Return ``PAPER/STUDY`` as the command line names it. Raises InputError for what there is none of."""
+    """Return ``PAPER/STUDY`` as the command line names it. Raises InputError for an unknown paper or study."""
     named = _list_names(args)
     quick = any(word.lower() == f"{QUICK}=true" for word in args.overrides)
     if len(named) != 1:
@@ -94,7 +95,7 @@ def _choose_study(args: Namespace, papers: Papers) -> str:
     if paper not in papers:
         raise InputError(f"{named[0]}: unknown paper{did_you_mean(paper, papers)}; {_papers(papers)}")
     if quick and study not in ("", QUICK):
-        raise InputError(f"{QUICK}=true: is a study of its own; give {paper} without /{study}")
+        raise InputError(f"{QUICK}=true: selects the study quick; give {paper} without /{study}")
     study = QUICK if quick else study or DEFAULT
     files = studies_of(paper, args.config_dir)
     if study not in files:
@@ -107,14 +108,14 @@ def _papers(papers: Papers) -> str:
 
 
 def studies_of(paper: str, more: str | None = None) -> list[str]:
-    """Return the files of ``conf/study/PAPER/``, and of the same place in the folder ``more``."""
+    """Return the names of the files in ``conf/study/PAPER/``, and in the same place of the folder ``more``."""
     folders = [conf_dir(), *([Path(more)] if more else [])]
     return sorted({path.stem for folder in folders for path in (folder / "study" / paper).glob("*.yaml")})
 
 
 @cache
 def read_studies(paper: str, file: str) -> dict[str, Any]:
-    """Return the studies that a file of ``conf/study/PAPER/`` describes, or those of the files that it names."""
+    """Return the studies in a file of ``conf/study/PAPER/``, including those of the files that it names."""
     from omegaconf import OmegaConf
 
     path = conf_dir() / "study" / paper / f"{file}.yaml"
@@ -125,7 +126,7 @@ def read_studies(paper: str, file: str) -> dict[str, Any]:
 
 
 def overview(papers: Papers) -> Iterator[str]:
-    """Yield the lines that say what papers there are, with the studies of each and what these cost."""
+    """Yield a line for each paper and each of its studies, with their cost."""
     from synthlab.studies.costs import list_runs, minutes
     from synthlab.studies.overrides import Overrides
     from synthlab.sweeps.sweep import count_workers

@@ -7,6 +7,7 @@ from synthlab.cli.run import task
 
 
 def main() -> None:
+    """Run ``synthlab sweep``."""
     sys.argv.insert(1, "-m")
     hydra_app.main(task, "config")
 

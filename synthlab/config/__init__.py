@@ -1,1 +1,1 @@
-"""What describes a run: composed from files and the command line, and checked before anything runs."""
+"""The description of a run: composed from files and the command line, and checked before anything runs."""

@@ -1,4 +1,4 @@
-"""Arguments of public functions, checked against their annotations before anything runs."""
+"""Checks of public functions' arguments against their annotations, before anything runs."""
 
 import inspect
 import os
@@ -32,10 +32,10 @@ _repr.maxlevel, _repr.maxstring, _repr.maxother, _repr.maxlong = 3, 40, 60, 40
 
 
 def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Have a public function check each argument against its annotation before it runs.
+    """Return ``function`` with a check of each argument against its annotation before it runs.
 
-    It raises InputError with a line for each argument that does not fit, dimensions of one name that differ included.
-    Arguments are passed on as they were given. Those that do not match the signature remain Python's TypeError.
+    It raises InputError with a line for each argument that does not fit; dimensions of one name must agree. Arguments
+    are passed on unchanged. Arguments that do not match the signature still raise Python's TypeError.
     """
     signature = inspect.signature(function)
     kinds = {
@@ -52,7 +52,7 @@ def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
         try:
             given = signature.bind(*args, **kwargs).arguments
         except TypeError:
-            return function(*args, **kwargs)  # which says what is missing, or too much
+            return function(*args, **kwargs)  # raises the TypeError that names missing or excess arguments
         with _shapes() if shaped else nullcontext():
             lines = [_problem(name, given[name], kind) for name, kind in kinds.items() if name in given]
         refused = [line for line in lines if line is not None]
@@ -64,19 +64,19 @@ def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def shorten(value: Any) -> str:
-    """A value as an error shows it: in one line of 60 characters or fewer, however large or deep it is."""
+    """Return a value as errors show it: one line of at most 60 characters, however large or deep it is."""
     try:
         text = _repr.repr(value)
-    except Exception:  # what a user's class raises
+    except Exception:  # a user's class may raise anything
         text = f"<{type(value).__name__}>"
     return f"{' '.join(text.split()):.60}"
 
 
 def read_list(field: str, values: Iterable[Item], most: int, must: str = "a list") -> list[Item]:
-    """``values`` as a list; raises InputError if they are none, and, without reading on, for more than ``most``."""
+    """Return ``values`` as a list. Raises InputError if they are no list, or more than ``most``, without reading on."""
     try:
         found = list(islice(values, most + 1))
-    except Exception:  # no list, or what a user's class raises
+    except Exception:  # not iterable, or a user's class raised
         raise InputError(f"{field}={shorten(values)}: must be {must}") from None
     if len(found) > most:
         raise InputError(f"{field}={shorten(values)}: must be at most {most:,}")
@@ -84,14 +84,14 @@ def read_list(field: str, values: Iterable[Item], most: int, must: str = "a list
 
 
 def _shapes() -> Any:
-    """A scope of jaxtyping's of its own: a caller's dimensions may have the same names."""
+    """Return a jaxtyping scope of its own: a caller's dimensions may have the same names."""
     import jaxtyping
 
     return cast(Any, jaxtyping).jaxtyped("context")
 
 
 def _problem(name: str, value: Any, kind: Any) -> str | None:
-    """The line that refuses a value; None if it fits."""
+    """Return the error line for a value; None if it fits."""
     from pydantic import ValidationError
 
     try:
@@ -100,7 +100,7 @@ def _problem(name: str, value: Any, kind: Any) -> str | None:
         ranges = {each["msg"] for each in error.errors(include_input=False) if each["type"] in BOUNDS}
         bounds = " and ".join(sorted(ranges)).replace("Input should", "must")
         return f"{name}={shorten(value)}: {bounds or f'must be {_words(kind)}'}"
-    except Exception:  # what a user's class raises when it is looked at
+    except Exception:  # a user's class may raise anything when inspected
         return f"{name}={shorten(value)}: must be {_words(kind)}"
     return None
 
@@ -116,11 +116,11 @@ def _adapter(kind: Any) -> Any:
 
 
 def _to_plain(value: Any, kind: Any) -> Any:
-    """The value as pydantic takes it: NumPy's numbers as Python's, and its arrays and ranges as lists."""
+    """Return the value as pydantic takes it: NumPy's numbers as Python's, and its arrays and ranges as lists."""
     if isinstance(value, bool):
         return value
     if _words(kind).startswith(("a number", "a whole number")) and hasattr(value, "dim"):
-        return _UNFIT  # a tensor is no number, though pydantic takes one for it
+        return _UNFIT  # a tensor is no number, though pydantic accepts one
     if isinstance(value, Integral):
         return int(value)
     if isinstance(value, Real):
@@ -134,7 +134,7 @@ def _to_plain(value: Any, kind: Any) -> Any:
 
 
 def _words(kind: Any) -> str:
-    """What values of an annotation are, in words."""
+    """Return, in words, which values fit an annotation."""
     origin, inner = get_origin(kind), get_args(kind)
     if kind in WORDS:
         return WORDS[kind]
@@ -151,6 +151,6 @@ def _words(kind: Any) -> str:
         if issubclass(origin, Sequence) or len(inner) == 1:
             return f"a list of {SEVERAL.get(inner[0], _words(inner[0]))}"
         return "a mapping"
-    if hasattr(kind, "dim_str"):  # jaxtyping's
+    if hasattr(kind, "dim_str"):  # an array annotation of jaxtyping
         return f"a tensor of {DTYPES.get(kind.dtype.__name__, 'numbers')} of shape [{', '.join(kind.dim_str.split())}]"
     return f"a {kind.__name__}"

@@ -26,55 +26,59 @@ if TYPE_CHECKING:
     from synthlab.metrics import Measures
     from synthlab.training.family import Family
 
-# Keys of the config that decide no number, but for rounding.
+# Keys of the config that do not change a run's numbers, except by rounding.
 BOOKKEEPING = ("results", "tag", "device", "workers", "retry", "save", "tracker", "batches")
-OPTIONAL = ("batches",)  # of these, what only sweeps have
+OPTIONAL = ("batches",)  # of these, the keys that only sweeps have
 
 
 def bookkeeping(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that are no part of a run. Raises InputError for one that was taken away, and for records that would
-    end with the command."""
+    """Return the settings that are not part of a run.
+
+    Raises InputError for one that is missing, and for a results folder in memory, which would be lost at the end.
+    """
     missing = [key for key in BOOKKEEPING if key not in (*raw, *OPTIONAL)]
     if missing:
         raise InputError(*(f"{key}: missing; must be given" for key in missing))
     if str(raw["results"]).startswith("memory:"):
-        raise InputError(f"results={raw['results']}: ends with the command, and nothing would be kept; give a folder")
+        raise InputError(f"results={raw['results']}: is lost when the command ends; give a folder")
     return {key: raw[key] for key in BOOKKEEPING if key in raw}
 
 
-# Bounds beyond any use, so that a slip of the finger is refused and does not exhaust the memory.
+# Generous bounds, so that a typing error is refused rather than exhausting the memory.
 Count = Annotated[int, Field(gt=0, le=10**6)]
 Length = Annotated[int, Field(gt=0, le=20_000)]
-OPTIMIZERS = ("adam", "adamw", "sgd")  # the lab's; another is a class of the user's own
-MOST_SEEDS = 2**63  # from 0 on
+OPTIMIZERS = ("adam", "adamw", "sgd")  # the lab's own; other names are classes of the user
+MOST_SEEDS = 2**63  # seeds are 0 or more and below this
 Seed = Annotated[int, Field(ge=0, lt=MOST_SEEDS)]
 Steps = Annotated[int, Field(gt=0, lt=2**63)]
 FractionBelowOne = Annotated[float, Field(ge=0, lt=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
-Member = dict[str, Any]  # the name of a registry's member and its arguments; checked by the registry
+Member = dict[str, Any]  # the name of a registry's member and its arguments; the registry checks them
 
 
 def identity_of(config: Mapping[str, Any], results_version: int) -> str:
-    """The identity of the run that ``config`` describes, as plain values: a hash of all of it, the seed included, and
-    of the results version of its kind."""
+    """Return the identity of the run that ``config`` describes: a hash of all its values and the results version.
+
+    ``config`` holds plain values, seeds included; the results version is that of its kind.
+    """
     text = json.dumps([results_version, config], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def drop_followers(config: Mapping[str, Any]) -> dict[str, Any]:
-    """``config`` without the seeds that follow ``seed``: of kinds of runs that had ``seed`` alone at first."""
+    """Return ``config`` without seeds that equal ``seed``, for kinds of runs that once had only ``seed``."""
     return {key: value for key, value in config.items() if key not in Config.SEEDS[1:] or value != config["seed"]}
 
 
 def _refuse_class(name: str) -> str:
-    """``name``; raises ValueError for one that is written as a class is, of which protocols have none."""
+    """Return ``name``. Raises ValueError if it is written like a class, since protocols cannot be classes."""
     if ":" in name:
         raise ValueError("must be the name of a protocol, which is a file of settings and no class")
     return name
 
 
 def _check_optimizer(name: str) -> str:
-    """``name``; raises ValueError for an optimizer that is neither the lab's nor written as a class is."""
+    """Return ``name``. Raises ValueError unless it is an optimizer of the lab or written like a class."""
     if name not in OPTIMIZERS and ":" not in name:
         close = did_you_mean(name, OPTIMIZERS)
         raise ValueError(f"unknown{close}; choose from {', '.join(OPTIMIZERS)}, or give package.module:Class")
@@ -82,10 +86,10 @@ def _check_optimizer(name: str) -> str:
 
 
 class Settings(BaseModel):
-    """Settings of a run, checked.
+    """Checked settings of a run.
 
-    A field with a default is one that earlier records do not have. Where its value is the default, it is left out of
-    what is recorded, and so of the run's identity: such a run is the one that earlier versions recorded.
+    Earlier records lack the fields that have a default. A field at its default is left out of the record, and so out of
+    the run's identity: such a run is identical to the one that earlier versions recorded.
     """
 
     model_config = STRICT
@@ -101,7 +105,7 @@ class Settings(BaseModel):
 
 
 class Protocol(Settings):
-    """How a model is trained; each field is described in ``conf/protocol/lab.yaml``."""
+    """The training settings of a run; ``conf/protocol/lab.yaml`` describes each field."""
 
     name: Annotated[str, AfterValidator(_refuse_class)]
     optimizer: Annotated[str, AfterValidator(_check_optimizer)]
@@ -120,7 +124,7 @@ class Protocol(Settings):
     @field_validator("weight_decay")
     @classmethod
     def _check_weight_decay(cls, value: float, info: ValidationInfo) -> float:
-        optimizer = info.data.get("optimizer", "adamw")  # not there: it was refused itself
+        optimizer = info.data.get("optimizer", "adamw")  # missing if it was refused itself
         if value and optimizer != "adamw":
             raise ValueError(f"needs protocol.optimizer=adamw, not {optimizer}")
         return value
@@ -135,19 +139,21 @@ class Protocol(Settings):
 
     @property
     def has_own_optimizer(self) -> bool:
-        """Whether the optimizer is a class of the user's own."""
+        """True if the optimizer is a class of the user."""
         return self.optimizer not in OPTIMIZERS
 
 
 class Curriculum(Settings):
-    """Training lengths that grow; each field is described in ``conf/family/sequences.yaml``."""
+    """Training lengths that grow; ``conf/family/sequences.yaml`` describes each field."""
 
     start: Length | None
     until: Share
 
     def find_longest(self, step: int, steps: int, train_length: int) -> int:
-        """Return the longest training length in ``step`` (from 0) of ``steps``. It grows evenly, from ``start`` to
-        ``train_length`` after the share ``until`` of the steps."""
+        """Return the longest training length at ``step`` (from 0) of ``steps``.
+
+        It grows linearly from ``start``, and reaches ``train_length`` after the fraction ``until`` of the steps.
+        """
         until = self.until * steps
         if self.start is None or step >= until:
             return train_length
@@ -156,26 +162,26 @@ class Curriculum(Settings):
 
 Kind = TypeVar("Kind", bound="Config")
 KINDS: dict[str, type["Config"]] = {}  # the kinds of runs whose modules have been imported, by name
-# The lab's own, whose records are read where it is not installed, too.
+# The lab's own kinds: their records can be read even where the lab is not installed.
 FAMILIES = ("regression", "language", "sequences")
 
 
 class Config(Settings, ABC):
     """Everything that decides a run's numbers, and nothing else.
 
-    A subclass is a kind of runs: it gives ``kind`` a ``Literal`` type and default, and adds what its runs are made of.
+    A subclass is a kind of runs. It gives ``kind`` a ``Literal`` type and default, and adds its own fields.
     """
 
-    # To be raised when the same config would give other numbers: older records are then trained anew.
+    # Raise this number when the same config would give other numbers: older records are then trained anew.
     results_version: ClassVar[int]
-    fuses: ClassVar[bool] = False  # attention to long texts keeps no matrix for each head (``models.attention``)
-    default_task: ClassVar[str]  # the file of conf/task/ that a run of this kind has unless another is named
-    answer: ClassVar[str]  # what its tasks answer with, for people
-    family_module: ClassVar[str]  # the module that is the ``Family`` of such runs, by name, since it imports this one
-    measures_module: ClassVar[str]  # the module that has their ``MEASURES``
-    SEEDS: ClassVar[tuple[str, ...]] = ("seed", "weight_seed", "data_seed", "test_seed")  # null follows the first
+    fuses: ClassVar[bool] = False  # attention to long texts stores no matrix for each head (``models.attention``)
+    default_task: ClassVar[str]  # the file of conf/task/ that a run of this kind uses by default
+    answer: ClassVar[str]  # the kind of answer that its tasks ask for, for readers
+    family_module: ClassVar[str]  # name of its ``Family`` module, which imports this one
+    measures_module: ClassVar[str]  # name of the module that has their ``MEASURES``
+    SEEDS: ClassVar[tuple[str, ...]] = ("seed", "weight_seed", "data_seed", "test_seed")  # a null seed equals the first
     kind: str
-    if TYPE_CHECKING:  # what every kind has, in the order that suits it
+    if TYPE_CHECKING:  # fields that every kind declares, in its own order
         task: Member
         model: Member
         encoding: Member
@@ -193,7 +199,7 @@ class Config(Settings, ABC):
 
     @classmethod
     def from_raw(cls: type[Kind], raw: Mapping[str, Any]) -> Kind:
-        """The run that ``raw`` describes, bookkeeping left aside.
+        """Return the run that ``raw`` describes, ignoring keys that are not part of a run.
 
         Raises InputError for every unknown, missing or ill-typed key outside the registries.
         """
@@ -203,46 +209,48 @@ class Config(Settings, ABC):
     @field_validator("weight_seed", "data_seed", "test_seed", mode="before", check_fields=False)
     @classmethod
     def _follow_seed(cls, value: Any, info: ValidationInfo) -> Any:
-        return info.data.get("seed", 0) if value is None else value  # 0: the seed itself was refused
+        return info.data.get("seed", 0) if value is None else value  # 0 if the seed itself was refused
 
     @classmethod
     def rename_fields(cls, raw: dict[str, Any]) -> dict[str, Any]:
-        """``raw``, which may be of a record of an earlier version, with the present names of the fields."""
+        """Return ``raw``, perhaps from a record of an earlier version, with the present names of the fields."""
         return raw
 
     @property
     def identifying(self) -> dict[str, Any]:
-        """The values that identify the run, under the names that they had when runs of this kind first had identities:
-        what is renamed later keeps its records."""
+        """The values that identify the run, under the field names of the kind's first version.
+
+        This way a renamed field does not change the identities of existing records.
+        """
         return self.model_dump()
 
     @classmethod
     def resolve(cls, raw: Mapping[str, Any]) -> "Config":
-        """The run that ``raw`` describes, complete, as its family fills in what is left open.
+        """Return the complete config of the run that ``raw`` describes, with the family's defaults filled in.
 
-        Raises InputError for anything that could not be trained or tested, before it is tried.
+        Raises InputError for a run that could not be trained or tested.
         """
         return cls.load_family().resolve(raw)
 
     @classmethod
     def load_family(cls) -> "Family[Any]":  # of runs of its own kind
-        """Return how such runs are built, trained and tested. It is imported when it is asked for: it needs torch."""
+        """Return the module that builds, trains and tests such runs. It is imported on demand, since it needs torch."""
         return cast("Family[Any]", import_module(cls.family_module))
 
     @classmethod
     def measures(cls) -> "Measures":
-        """Return what is measured of such runs: metrics, horizon, chance. It needs no torch."""
+        """Return the measures of such runs: metrics, horizon, chance level. This does not need torch."""
         return cast("Measures", import_module(cls.measures_module).MEASURES)
 
     @classmethod
     def groups(cls) -> list[str]:
-        """The fields that hold a named member of a config group, the protocol included."""
+        """Return the fields that hold a named member of a config group, the protocol included."""
         named: tuple[Any, ...] = (Member, Member | None, Protocol)
         return [name for name, field in cls.model_fields.items() if field.annotation in named]
 
     @property
     def family(self) -> "Family[Any]":
-        """See ``load_family``."""
+        """The family module: see ``load_family``."""
         return self.load_family()
 
     @property
@@ -253,41 +261,47 @@ class Config(Settings, ABC):
     @property
     @abstractmethod
     def shape(self) -> str:
-        """Runs of one shape can train side by side in one ensemble: they differ in what costs no other arithmetic."""
+        """The shape of a run: runs of one shape do the same arithmetic, and so can train together in one ensemble."""
 
     @property
     def steps(self) -> int:
-        """The training steps of the whole run."""
+        """The number of training steps of the whole run."""
         return self.protocol.steps
 
     @property
     def checkpoints(self) -> range:
-        """The points of the training curve, but for the last, at which an observer sees the model that is tested."""
+        """The points of the training curve, except the last, at which an observer sees the model that is tested."""
         return range(self.protocol.record_every, self.steps, self.protocol.record_every)
 
     def with_seeds(self: Kind, raw: Mapping[str, Any]) -> Kind:
-        """The same run under the seeds of ``raw``: ``seed`` and, where they are set apart, the others. One that is null
-        or not there follows ``seed``. Raises InputError for what is no seed."""
+        """Return the same run with the seeds of ``raw``.
+
+        A seed that is null or missing follows ``seed``. Raises InputError for an invalid seed.
+        """
         return self.from_raw(self.model_dump() | {name: raw.get(name) for name in self.SEEDS})
 
     @classmethod
     def follows(cls, raw: Mapping[str, Any]) -> bool:
-        """Whether any numbers of the run that ``raw`` describes depend on its ``seed``: not if all others are given."""
+        """Return True if the run that ``raw`` describes depends on ``seed``: it does not if all other seeds are set."""
         return len(cls.SEEDS) == 1 or any(raw.get(name) is None for name in cls.SEEDS)
 
     @classmethod
     def check_follows(cls, raw: Mapping[str, Any], given: str) -> None:
-        """Raise InputError for ``given``, which asks for the run that ``raw`` describes under several seeds, if all
-        give the same numbers: they would pass for runs without spread."""
+        """Raise InputError for several seeds of the run that ``raw`` describes, if it does not depend on ``seed``.
+
+        All runs would then have the same numbers, which would look like no variance. ``given`` is the setting to name.
+        """
         if not cls.follows(raw):
-            raise InputError(f"{given}: no run depends on its seed where {', '.join(cls.SEEDS[1:])} are all given")
+            raise InputError(
+                f"{given}: has no effect, because {', '.join(cls.SEEDS[1:])} are all set; leave one of them out"
+            )
 
 
 def kind_of(raw: Mapping[str, Any]) -> type[Config]:
-    """The kind of the run that ``raw`` describes. Raises UnknownKind.
+    """Return the kind of the run that ``raw`` describes. Raises UnknownKind.
 
-    A kind whose module nobody has imported yet is one of the lab's families, or found by an entry point of the group
-    ``synthlab.kinds``: its name is the kind, its value the class.
+    A kind that is not imported yet is one of the lab's families, or found by an entry point of the group
+    ``synthlab.kinds``, whose name is the kind and whose value is the class.
     """
     name = str(raw.get("kind"))
     if name not in KINDS:
@@ -299,8 +313,10 @@ def kind_of(raw: Mapping[str, Any]) -> type[Config]:
 
 @cache
 def _import_kind(name: str) -> str:
-    """Import what makes a kind of runs known, and say why it is not known if it still is not. Done once: looking for it
-    reads the metadata of all installed packages."""
+    """Import the module of a kind of runs, and return the reason to give if the kind is still unknown.
+
+    The result is cached: looking for entry points reads the metadata of all installed packages.
+    """
     from importlib.metadata import entry_points  # not needed where runs are trained
 
     if name in FAMILIES:
@@ -309,13 +325,13 @@ def _import_kind(name: str) -> str:
     for entry in entry_points(group="synthlab.kinds", name=name):
         try:
             entry.load()
-        except Exception as error:  # whatever a module of others raises when it is imported
+        except Exception as error:  # another package's module can raise anything when imported
             why = f"needs {entry.value}, which cannot be imported here ({format_error(error)})"
     return why
 
 
 def resolve(raw: Mapping[str, Any]) -> Config:
-    """The complete config of the run that ``raw`` describes, with defaults filled in.
+    """Return the complete config of the run that ``raw`` describes, with defaults filled in.
 
     Raises InputError for a run that could not be trained or tested.
     """
@@ -323,5 +339,5 @@ def resolve(raw: Mapping[str, Any]) -> Config:
 
 
 def config_of(raw: Mapping[str, Any]) -> Config:
-    """The run that a record's config describes. Raises UnknownKind, and InputError for what is wrong with it."""
+    """Return the run that a record's config describes. Raises UnknownKind, or InputError if the config is invalid."""
     return kind_of(raw).from_raw(raw)

@@ -20,7 +20,7 @@ class Comments(NamedTuple):
 
 @cache
 def read_comments(path: Path) -> Comments:
-    """Return the comments of a YAML file. A comment goes on in lines that have nothing else, at the same column."""
+    """Return the comments of a YAML file. Comment-only lines at the same column continue a comment."""
     title: list[str] = []
     keys: dict[str, list[str]] = {}
     parents: list[tuple[int, str]] = []
@@ -36,7 +36,7 @@ def read_comments(path: Path) -> Comments:
         indent = len(match["indent"])
         parents = [(depth, key) for depth, key in parents if depth < indent]
         name = match["key"].lstrip("/")
-        inside = [] if match["item"] else [key for _, key in parents]  # the defaults name groups
+        inside = [] if match["item"] else [key for _, key in parents]  # entries of the defaults list name groups
         parents.append((indent, name))
         last, column = keys.setdefault(".".join([*inside, name]), []), -1
         if match["comment"]:
@@ -46,13 +46,13 @@ def read_comments(path: Path) -> Comments:
 
 
 def find_group_files(group: str) -> Iterator[Path]:
-    """Yield the files of a config group, those of the user's own first."""
+    """Yield the files of a config group, the user's own first."""
     for folder in (*folders, conf_dir()):
         yield from sorted((folder / group).glob("*.yaml"))
 
 
 def comments_of_member(group: str, name: str) -> Comments:
-    """Return the comments of a group's member; keys that its file does not explain, another file of the group does."""
+    """Return the comments of a group's member; a key without one gets that of another file of the group."""
     files = list(find_group_files(group))
     found = [read_comments(path) for path in sorted(files, key=lambda path: path.stem != name)]
     title = found[0].title if any(path.stem == name for path in files) else ""

@@ -14,20 +14,24 @@ from synthlab.config.hydra_errors import input_errors
 from synthlab.config.registry import describe_unknown_key
 from synthlab.errors import InputError
 
-DEEPEST, MOST_BITS = 20, 1024  # levels and numbers of settings given from Python
+DEEPEST, MOST_BITS = 20, 1024  # limits of settings given from Python: nesting levels, bits of an integer
 _turn = threading.RLock()
 
 
 def compose(overrides: list[str], name: str = "config") -> dict[str, Any]:
-    """The config of one run as plain values, composed by Hydra from the file ``name`` of ``conf/`` and ``overrides``
-    (``key=value``). Raises InputError.
+    """Return the config of one run as plain values, composed by Hydra. Raises InputError.
+
+    Hydra composes the file ``name`` of ``conf/`` and ``overrides`` (``key=value``).
     """
     with input_errors(overrides):
         return to_plain(compose_raw(overrides, name))
 
 
 def compose_raw(overrides: list[str], name: str = "config") -> Any:
-    """The same as Hydra's own config, references to other values not resolved. Raises what Hydra does."""
+    """Return the composed config as Hydra's own object, with references to other values unresolved.
+
+    Raises Hydra's exceptions.
+    """
     from hydra import compose as hydra_compose
 
     with initialize_hydra():
@@ -35,7 +39,7 @@ def compose_raw(overrides: list[str], name: str = "config") -> Any:
 
 
 def to_plain(config: Any, resolve: bool = True) -> dict[str, Any]:
-    """A composed config of Hydra's as plain values, with or without references to others resolved."""
+    """Return a config composed by Hydra as plain values, with or without resolving references."""
     from omegaconf import OmegaConf
 
     values = OmegaConf.to_container(config, resolve=resolve, throw_on_missing=resolve)
@@ -44,7 +48,7 @@ def to_plain(config: Any, resolve: bool = True) -> dict[str, Any]:
 
 @contextmanager
 def initialize_hydra() -> Generator[None]:
-    """Hydra ready to compose from ``conf/``. There is one Hydra in a process, so threads take turns."""
+    """Initialize Hydra for ``conf/`` while the block runs. A process has only one Hydra, so threads take turns."""
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
@@ -55,15 +59,15 @@ def initialize_hydra() -> Generator[None]:
 
 
 def quote(text: Any) -> str:
-    """``text`` as the value of an override, whatever is in it."""
+    """Return ``text`` quoted as the value of an override, whatever it contains."""
     return "'" + str(text).replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def settings_of(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Python values as single settings: ``{"model": {"width": 64}}`` gives ``("model.width", 64)``.
+    """Yield Python values as single settings: ``{"model": {"width": 64}}`` gives ``("model.width", 64)``.
 
-    A ``name`` in a mapping chooses the group's file, or a class ``package.module:Class``, as it does by itself. Raises
-    InputError for what is no value.
+    A ``name`` in a mapping chooses the group's file or a class ``package.module:Class``, as a plain string does. Raises
+    InputError for an invalid value.
     """
     if prefix.count(".") > DEEPEST:
         raise InputError(f"{prefix:.60}: is a mapping of more than {DEEPEST} levels; must have fewer")
@@ -74,7 +78,7 @@ def settings_of(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[s
             if "name" in group:
                 yield from settings_of({path: group["name"]})
             yield from settings_of({inner: item for inner, item in group.items() if inner != "name"}, f"{path}.")
-        elif isinstance(value, int) and value.bit_length() > MOST_BITS:  # Python does not even print it
+        elif isinstance(value, int) and value.bit_length() > MOST_BITS:  # Python refuses to print such an integer
             raise InputError(f"{path}={shorten(value)}: must be a number of fewer digits")
         elif value is None or isinstance(value, bool | int | float | str) or _is_ranges(value):
             yield path, value
@@ -85,7 +89,7 @@ def settings_of(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[s
 
 
 def _is_ranges(value: Any) -> bool:
-    """Whether a value is ranges, such as ``[[21, 40], [41, 60]]``, the only lists among settings."""
+    """Return True if a value is a list of ranges, such as ``[[21, 40], [41, 60]]``: the only lists among settings."""
     ranges = cast(list[Any], value) if isinstance(value, list) else []
     return bool(ranges) and all(
         isinstance(each, list) and all(isinstance(end, int) for end in cast(list[Any], each)) for each in ranges
@@ -93,15 +97,16 @@ def _is_ranges(value: Any) -> bool:
 
 
 def to_overrides(values: Mapping[str, Any]) -> Iterator[str]:
-    """Python values as Hydra overrides: ``{"model": {"width": 64}}`` gives ``model.width=64``."""
+    """Yield Python values as Hydra overrides: ``{"model": {"width": 64}}`` gives ``model.width=64``."""
     for path, value in settings_of(values):
         yield f"{path}={json.dumps(value) if not isinstance(value, str) else value}"
 
 
 class Composed:
-    """A composed config that is asked for again and again with a few settings changed.
+    """A composed config that can be varied many times in a few settings.
 
-    ``overrides`` are those of ``config``, by key: it keeps its word on them where a setting replaces a group's member.
+    ``overrides`` are those of ``config``, by key. They still apply after another setting selects a different group
+    member.
     """
 
     def __init__(self, config: Mapping[str, Any], overrides: Mapping[str, str] | None = None):
@@ -113,10 +118,10 @@ class Composed:
         self._compose = cache(lambda *given: compose([*of, *given]))
 
     def with_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """The config with ``settings`` (by dotted key) as if they had been given as overrides too.
+        """Return the config with ``settings`` (by dotted key) applied as if they were overrides too.
 
-        Says what ``compose`` says (measured: 160 ms), in microseconds once each group's members have been read (4 ms).
-        Raises InputError.
+        The result is that of ``compose``, in microseconds instead of 160 ms once each group's members have been read (4
+        ms). Raises InputError.
         """
         task = settings.get("task")
         if isinstance(task, str) and isinstance(self.config.get("task"), dict):
@@ -138,7 +143,7 @@ class Composed:
             group, within, path = key.partition("@")
             if within:  # a member within a member, as in encoding@encoding.inner=rope
                 if not isinstance(self.config.get(group), dict) or isinstance(name, list):
-                    raise InputError(f"{key}={name}: must be a group, @, where its member goes, and a name")
+                    raise InputError(f"{key}={name}: must have the form GROUP@PLACE=NAME")
                 _set_key(config, path, copy.deepcopy(self._member(group, name)), path.split(".")[0] in own)
         for key, value in settings.items():
             if "@" not in key and not isinstance(config.get(key), dict):
@@ -146,7 +151,7 @@ class Composed:
         return config
 
     def _for_family(self, family: str, task: str) -> "Composed":
-        """The same for runs of another family, made of the same overrides."""
+        """Return the same overrides composed for a task of another family."""
         if family not in self._others:
             overrides = [*self.overrides.values(), f"task={task}"]
             self._others[family] = Composed(compose(overrides), self.overrides)
@@ -155,18 +160,20 @@ class Composed:
     def _member(self, group: str, name: Any) -> dict[str, Any]:
         without = self._compose()
         if self._in_file(group, without[group].get("name")) == without[group]:
-            found = self._in_file(group, name)  # a hundredth of the time; no other file sets keys of this group
+            found = self._in_file(group, name)  # a hundred times as fast; no other file sets keys of this group
             if found is not None:
                 return found
         chosen = self._compose(f"{group}={name}")
         beside = [key for key in without if key != group and chosen.get(key) != without[key]]
         if beside:
-            raise InputError(f"{group}={name}: its file also sets {', '.join(beside)}; do so in the figure's file")
+            raise InputError(
+                f"{group}={name}: its file also sets {', '.join(beside)}; move these settings to the figure's file"
+            )
         return chosen[group]
 
 
 def _read_member(group: str, name: Any) -> dict[str, Any] | None:
-    """What the file of a group's member holds; None where there is none, or where it is more than plain values."""
+    """Return the content of the file of a group's member; None without a file, or if it is more than plain values."""
     from hydra.core.global_hydra import GlobalHydra
     from omegaconf import DictConfig, OmegaConf
 
@@ -188,8 +195,10 @@ def _value(config: Mapping[str, Any], key: str) -> Any:
 
 
 def _set_key(config: dict[str, Any], key: str, value: Any, new: bool = False) -> None:
-    """Set a dotted key that is there already, or a ``new`` one; raises InputError, with the choices, for one that is
-    not."""
+    """Set a dotted key that exists already, or a ``new`` one.
+
+    Raises InputError, with the choices, for an unknown key.
+    """
     *parents, last = key.split(".")
     part: dict[str, Any] = config
     for parent in parents:

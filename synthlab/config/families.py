@@ -1,7 +1,7 @@
 """Families of tasks in ``conf/``: which family a task belongs to, and which keys the runs of each family have.
 
-A file of ``conf/task/`` names its family. The file of that name in ``conf/family/`` has what the family's runs are made
-of, with defaults. So ``task=copy`` decides what else can be set.
+A file of ``conf/task/`` names its family. The file of that name in ``conf/family/`` has the keys of the family's runs,
+with defaults. So ``task=copy`` decides which other keys exist.
 """
 
 import re
@@ -16,22 +16,22 @@ from synthlab.errors import InputError
 if TYPE_CHECKING:
     from synthlab.config.base import Config
 
-FAMILY = "family@_global_"  # the key by which Hydra takes another file of conf/family/
-CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")  # package.module:Class
-MOST_NAMED = 8  # tasks in a message
-OPTIONS = "protocol.options."  # how a key begins that no file of conf/ has: an argument of the user's own optimizer
-folders: list[Path] = []  # of config files of the user's own, which the command line names
+FAMILY = "family@_global_"  # the key by which Hydra selects a file of conf/family/
+CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")  # pattern of package.module:Class
+MOST_NAMED = 8  # the most tasks that a message lists
+OPTIONS = "protocol.options."  # prefix of keys that no file of conf/ has: arguments of the user's own optimizer
+folders: list[Path] = []  # folders of the user's own config files, as named on the command line
 
 
 def conf_dir() -> Path:
-    """Where the config files are: inside an installed package, beside it in a checkout."""
+    """Return the folder of the config files: inside an installed package, beside it in a checkout."""
     here = Path(__file__).resolve().parents[1]
     return next(path for path in (here / "conf", here.parent / "conf") if path.is_dir())
 
 
 @cache
 def families() -> dict[str, dict[str, Any]]:
-    """Return what each file of ``conf/family/`` holds, by the family's name; the first is the default."""
+    """Return the content of each file of ``conf/family/``, by the family's name; the first is the default."""
     import yaml
 
     paths = (conf_dir() / "family").glob("*.yaml")
@@ -40,21 +40,21 @@ def families() -> dict[str, dict[str, Any]]:
 
 
 def kind_of_family(family: str) -> "type[Config]":
-    """Return the kind of runs that a family has."""
+    """Return the kind of a family's runs."""
     from synthlab.config.base import kind_of
 
     return kind_of({"kind": families()[family]["kind"]})
 
 
 def groups_of(family: str) -> list[str]:
-    """Return the config groups of which a family's runs have a member each, ``task`` first."""
+    """Return the config groups of which a run of this family has one member each, ``task`` first."""
     entries: list[Any] = families()[family]["defaults"]
     named = [str(key) for each in entries if isinstance(each, dict) for key in cast(dict[str, Any], each)]
     return ["task", *(key.lstrip("/") for key in named)]
 
 
 def keys_of(family: str) -> list[str]:
-    """Return the keys that a family's runs have beside those of all runs."""
+    """Return the keys that runs of this family have in addition to those of all runs."""
     own = [key for key in families()[family] if key not in ("defaults", "kind")]
     return list(dict.fromkeys([*groups_of(family)[1:], *own]))
 
@@ -75,10 +75,10 @@ def tasks_of(family: str) -> list[str]:
 
 
 def family_of(task: str) -> str:
-    """Return the family of a task: of a file in ``conf/task/`` or a folder of the user's own, or of a class.
+    """Return the family of a task: of a file in ``conf/task/`` or in a folder of the user, or of a class.
 
-    A task that is not known counts to the first family, which refuses it. Raises InputError for a class that cannot be
-    imported, or is of no family.
+    An unknown task belongs to the first family, which refuses it. Raises InputError for a class that cannot be imported
+    or has no family.
     """
     if CLASS.fullmatch(task):
         made = find_class(task, "task")
@@ -95,11 +95,11 @@ def family_of(task: str) -> str:
 
 
 def expand(overrides: Iterable[str]) -> list[str]:
-    """Return overrides of a run as Hydra takes them.
+    """Return the overrides of a run as Hydra takes them.
 
-    With ``task=copy`` comes the task's family. A class of one's own, as in ``encoding=mine:LogDistance
-    encoding.scale=2``, has no file in ``conf/``: it takes the place of the group's member, and its arguments are added,
-    as is a member within it (``encoding@encoding.inner=rope``).
+    ``task=copy`` adds the task's family. A class of the user, as in ``encoding=mine:LogDistance encoding.scale=2``, has
+    no file in ``conf/``: it replaces the group's member, and its arguments are added, as is a member within it
+    (``encoding@encoding.inner=rope``).
     """
     given = list(overrides)
     values = {key: value.strip("'\"") for key, _, value in (each.partition("=") for each in given)}
@@ -111,8 +111,8 @@ def expand(overrides: Iterable[str]) -> list[str]:
         key = each.partition("=")[0]
         if key in own:
             if any(later.partition("=")[0] == key for later in given[index + 1 :]):
-                continue  # the last one holds, as on any command line
-            # What the family sets of the member that it has; nothing of it is meant for this class.
+                continue  # a later override replaces it, as on any command line
+            # The family's settings are for its default member, not for this class.
             replaced = families().get(values.get(FAMILY, family), {}).get(key, {})
             found += [f"~{key}", *(f"~{key}.{argument}" for argument in replaced), f"+{key}.name={values[key]}"]
         else:
@@ -124,12 +124,12 @@ def expand(overrides: Iterable[str]) -> list[str]:
 
 
 def _is_group(key: str) -> bool:
-    """Whether the members of a group are classes; a protocol is a file of settings."""
+    """Return True if the members of a group are classes; a protocol, in contrast, is a file of settings."""
     return key == "tracker" or (key != "protocol" and any(key in groups_of(family) for family in families()))
 
 
 def drop_families(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a composed config without the families that its tasks name, which ``kind`` stands for from here on."""
+    """Return a composed config without the families that its tasks name; from here on ``kind`` has that information."""
     return {key: _drop_family(value) if key == "task" else value for key, value in config.items()}
 
 
@@ -141,8 +141,10 @@ def _drop_family(member: Any) -> Any:
 
 
 def refuse_other_family(given: str, overrides: Iterable[str]) -> str | None:
-    """Return the line that refuses ``given`` (``key=value``), a key that runs of other families have; None for a key
-    that no family has."""
+    """Return the error line for ``given`` (``key=value``), a key that only runs of other families have.
+
+    Return None for a key that no family has.
+    """
     key = given.lstrip("+~").split("=")[0].split(".")[0].split("@")[0]
     homes = [family for family in families() if key in keys_of(family)]
     task = next((each.partition("=")[2] for each in overrides if each.startswith("task=")), "mean")

@@ -1,4 +1,4 @@
-"""What Hydra and OmegaConf complain of, in one line each."""
+"""Error messages of Hydra and OmegaConf, in one line each."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from synthlab.config.families import refuse_other_family
 from synthlab.config.registry import describe_unknown, describe_unknown_key
 from synthlab.errors import InputError, require
 
-# The launchers that conf/hydra/jobs sets up: the extra that installs each, and the package that it adds.
+# The launchers of conf/hydra/jobs: the extra that installs each, and the package that it adds.
 LAUNCHERS = {
     "joblib": ("sweep", "hydra_plugins.hydra_joblib_launcher"),
     "submitit_local": ("slurm", "hydra_plugins.hydra_submitit_launcher"),
@@ -19,7 +19,7 @@ LAUNCHERS = {
 
 @contextmanager
 def input_errors(overrides: list[str]) -> Generator[None]:
-    """Turn what Hydra and OmegaConf raise for bad ``overrides`` into InputError."""
+    """Turn exceptions of Hydra and OmegaConf about bad ``overrides`` into InputError."""
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
@@ -27,14 +27,14 @@ def input_errors(overrides: list[str]) -> Generator[None]:
         yield
     except (HydraException, OmegaConfBaseException) as error:
         raise InputError(_explain(error, overrides)) from None
-    except Exception as error:  # Hydra lets through what its parsers raise: for YAML that is none, a list for a name
+    except Exception as error:  # Hydra passes on its parsers' errors: invalid YAML, a list as a name
         if isinstance(error, InputError) or not _is_raised_by_hydra(error):
             raise
         raise InputError(_explain_other(error, overrides)) from None
 
 
 def _explain(error: Exception, overrides: list[str]) -> str:
-    """Hydra's or OmegaConf's complaint in one line: the field, the value, what is allowed."""
+    """Return Hydra's or OmegaConf's complaint in one line: the field, the value, what is allowed."""
     from omegaconf.errors import MissingMandatoryValue
 
     text = " ".join(str(error).split())
@@ -51,7 +51,7 @@ def _explain(error: Exception, overrides: list[str]) -> str:
         elsewhere = refuse_other_family(_echo(key, overrides), overrides)
         if elsewhere is not None:
             return elsewhere
-        if "No match in the defaults list" in text:  # Hydra takes each folder of settings that it finds for a group
+        if "No match in the defaults list" in text:  # Hydra accepts every folder of settings that it finds as a group
             why = f"{key} is a folder of settings for other commands; if it is yours, in --config-dir, rename it"
             return f"{_echo(key, overrides)}: unknown key; {why}"
         parent = getattr(cause, "parent_node", None)
@@ -80,7 +80,7 @@ def _explain(error: Exception, overrides: list[str]) -> str:
 
 
 def _explain_other(error: Exception, overrides: list[str]) -> str:
-    """The complaint of an error that is none of Hydra's own classes, in one line."""
+    """Return the message, in one line, of an error that is none of Hydra's own classes."""
     given, text = _find_override(error) or " ".join(overrides) or "command line", " ".join(str(error).split())
     if isinstance(error, OSError) and error.filename:
         values = {each: each.partition("=")[2].strip("'\"") for each in overrides}
@@ -94,26 +94,26 @@ def _explain_other(error: Exception, overrides: list[str]) -> str:
 
 
 def require_launcher(name: str) -> None:
-    """Raises InputError if ``name`` is one of the lab's launchers and its extra is not installed."""
+    """Raise InputError if ``name`` is one of the lab's launchers and its extra is not installed."""
     if name in LAUNCHERS:
         extra, package = LAUNCHERS[name]
         require(extra, package, what=f"hydra/launcher={name}")
 
 
 def _echo(key: str, overrides: list[str]) -> str:
-    """``key=value`` as it was given, or the key alone."""
+    """Return ``key=value`` as it was given, or the key alone."""
     return next((given for given in overrides if given.lstrip("+~").split("=")[0] == key), key)
 
 
 def _is_raised_by_hydra(error: Exception) -> bool:
-    """Whether of Hydra and the lab it was Hydra that had control last."""
+    """Return True if the innermost frame of Hydra and the lab belongs to Hydra."""
     packages = [frame.f_globals.get("__name__", "").split(".")[0] for frame, _ in walk_tb(error.__traceback__)]
     named = [package for package in packages if package in ("hydra", "omegaconf", "synthlab", "experiments")]
     return named[-1:] in (["hydra"], ["omegaconf"])
 
 
 def _find_override(error: Exception) -> str | None:
-    """The override that Hydra had in its hands when it raised ``error``; None where that is not known."""
+    """Return the override that Hydra was processing when it raised ``error``; None if that is unknown."""
     found = None
     for frame, _ in walk_tb(error.__traceback__):
         found = getattr(frame.f_locals.get("override"), "input_line", found)

@@ -1,4 +1,4 @@
-"""Files of pictures that users name."""
+"""Picture files that users name."""
 
 import os
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def check_picture(field: str, path: str | os.PathLike[str] | None, suffixes: Iterable[str] = ()) -> None:
-    """Raise InputError unless ``path`` is None or ends in one of ``suffixes``: those of Matplotlib unless given."""
+    """Raise InputError unless ``path`` is None or ends in one of ``suffixes``, by default those of Matplotlib."""
     from matplotlib.backend_bases import FigureCanvasBase
 
     allowed = list(suffixes) or [f".{kind}" for kind in sorted(FigureCanvasBase.filetypes)]
@@ -22,12 +22,12 @@ def check_picture(field: str, path: str | os.PathLike[str] | None, suffixes: Ite
 
 
 def save_picture(figure: "Figure", field: str, path: str | os.PathLike[str] | None, **how: Any) -> None:
-    """Save a picture unless ``path`` is None. Raises InputError where it cannot be written."""
+    """Save a picture unless ``path`` is None. Raises InputError if it cannot be written."""
     if path is None:
         return
     try:
         cast(Any, figure).savefig(path, **how)
-    except (OSError, ValueError) as error:  # ValueError: a null character
+    except (OSError, ValueError) as error:  # ValueError: a null character in the name
         import matplotlib.pyplot as plt
 
         plt.close(figure)

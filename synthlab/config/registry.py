@@ -1,7 +1,7 @@
 """Registries: a name in a config group stands for a class, the group's other keys for its constructor's arguments.
 
 A class outside the registry is named ``package.module:Class``. Names, keys and types are checked before anything is
-built; every problem is reported at once.
+built; all problems are reported at once.
 """
 
 import importlib
@@ -24,15 +24,15 @@ Answer = TypeVar("Answer")
 Member = TypeVar("Member")
 Schema = TypeVar("Schema", bound=BaseModel)
 
-# Keys that were taken away, where they are not known, and what does it now.
+# Keys that were replaced, and the present name of each.
 MOVED = {"evaluation.seed": "test_seed", "problem": "task", "language": "task"}
-SHOWN = 200  # letters of a value in an error
+SHOWN = 200  # the most characters of a value in an error
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
-_imports = ContextVar("_imports", default=True)  # whether names of classes may import their modules
+_imports = ContextVar("_imports", default=True)  # whether class names may import their modules
 
 
 class Registry(Mapping[str, type[Member]], Generic[Member]):
-    """The classes of one kind, by name. Adding a member is one line in the dictionary it is made from."""
+    """The classes of one kind, by name. To add a member, add one line to the dictionary that it is made from."""
 
     def __init__(self, kind: str, base: type[Member], members: Mapping[str, type[Member]]):
         self.kind, self.base = kind, base
@@ -48,7 +48,7 @@ class Registry(Mapping[str, type[Member]], Generic[Member]):
         return len(self._members)
 
     def find(self, name: Any, field: str | None = None) -> type[Member]:
-        """The class called ``name``; raises InputError, with the choices, for a name that is not known."""
+        """Return the class called ``name``. Raises InputError, with the choices, for an unknown name."""
         field = field or self.kind
         if isinstance(name, str) and name in self._members:
             return self._members[name]
@@ -63,28 +63,25 @@ class Registry(Mapping[str, type[Member]], Generic[Member]):
         raise InputError(describe_unknown(field, name, self))
 
     def arguments(self, config: Any, field: str | None = None) -> dict[str, Any]:
-        """The constructor arguments in ``config`` (its keys but ``name``), checked against the constructor's types.
-
-        Raises InputError with a line for each unknown, missing or ill-typed key.
-        """
+        """+ Return the constructor arguments in ``config`` (its keys except ``name``), checked against their types."""
         field = field or self.kind
         if not _is_member(config):
             raise InputError(f"{field}={show(config)}: must be a mapping with a name; choose from {', '.join(self)}")
         member = self.find(config["name"], field)
         given = {key: value for key, value in config.items() if key != "name"}
         with catch_errors(field, config["name"], "be made"):
-            arguments = dict(iter(validate(_schema(member), given, field)))  # iter: one of them may be named keys
-        # A mapping with a name is a member within a member: randomized positions told by another encoding.
+            arguments = dict(iter(validate(_schema(member), given, field)))  # iter: an argument may be named keys
+        # A mapping with a name is a member within a member, such as the inner encoding of randomized positions.
         nested = {key: value for key, value in arguments.items() if _is_member(value)}
         return arguments | {key: self.complete(value, f"{field}.{key}") for key, value in nested.items()}
 
     def complete(self, config: Mapping[str, Any], field: str | None = None) -> dict[str, Any]:
-        """``config``, checked, with defaults filled in and numbers of the stated type."""
+        """Return ``config``, checked, with defaults filled in and numbers converted to the declared types."""
         arguments = self.arguments(config, field)
         return {"name": config["name"], **arguments}
 
     def build(self, config: Mapping[str, Any], *args: Any, field: str | None = None) -> Member:
-        """An instance of the class that ``config`` names. ``args`` are what the config cannot know, such as sizes."""
+        """Return an instance of the class that ``config`` names. ``args`` are further arguments, such as sizes."""
         arguments = self.arguments(config, field)
         member = self.find(config["name"], field)
         with catch_errors(field or self.kind, config["name"], "be made"):
@@ -107,9 +104,9 @@ def complete_members(kinds: Mapping[str, Registry[Any]], given: Mapping[str, Any
 
 @contextmanager
 def forbid_imports() -> Generator[None]:
-    """Let ``package.module:Class`` find its class only where the module is imported already.
+    """Allow ``package.module:Class`` only for modules that are imported already, while the block runs.
 
-    For names that were read from a file: whoever wrote it must not choose what this process runs.
+    This is for names read from a file: whoever wrote the file must not choose what this process runs.
     """
     before = _imports.set(False)
     try:
@@ -120,7 +117,7 @@ def forbid_imports() -> Generator[None]:
 
 @contextmanager
 def catch_errors(field: str, name: str, what: str) -> Generator[None]:
-    """Turn whatever a class of the user's own raises, when it is asked to do ``what``, into InputError."""
+    """Turn any exception of a user's class, when it is asked to do ``what``, into InputError."""
     try:
         yield
     except InputError:
@@ -136,18 +133,21 @@ def catch_errors(field: str, name: str, what: str) -> Generator[None]:
 def ask_member(
     field: str, name: str, told: str, ask: Callable[[], Answer], fits: Callable[[Any], bool], must: str
 ) -> Answer:
-    """What a member of a registry, perhaps a class of the user's own, answers when it is asked.
+    """Return the answer of a registry's member, perhaps a class of the user, to a question.
 
     Args:
         field: The config group of the member.
         name: Its name there.
-        told: What is asked, in code: ``width(4)``.
-        ask: Asks it.
-        fits: Whether an answer will do.
-        must: What an answer must be, in words.
+        told: The question in code: ``width(4)``.
+        ask: Function that asks it.
+        fits: Function that returns True for a valid answer.
+        must: A description of valid answers, for the error.
 
     Returns:
-        The answer. Raises InputError, in one line, for one that does not fit, and for whatever is raised instead.
+        The answer.
+
+    Raises:
+        InputError: The answer is not valid, or asking raised an exception; in one line.
     """
     with catch_errors(field, name, f"say its {told}"):
         given = ask()
@@ -157,22 +157,22 @@ def ask_member(
 
 
 def is_whole(value: Any, low: float, high: float) -> bool:
-    """Whether ``value`` is a whole number from ``low`` to ``high``."""
+    """Return True if ``value`` is an integer from ``low`` to ``high``."""
     return not isinstance(value, bool) and isinstance(value, Integral) and low <= cast(int, value) <= high
 
 
 def is_number(value: Any, low: float, high: float) -> bool:
-    """Whether ``value`` is a number from ``low`` to ``high``; nan is none."""
+    """Return True if ``value`` is a number from ``low`` to ``high``; NaN is not."""
     return not isinstance(value, bool) and isinstance(value, Real) and low <= cast(float, value) <= high
 
 
 def is_truth(value: Any) -> bool:
-    """Whether ``value`` is True or False."""
+    """Return True if ``value`` is True or False."""
     return isinstance(value, bool)
 
 
 def validate(schema: type[Schema], given: Any, field: str) -> Schema:
-    """``given`` as a ``schema``; raises InputError with one line for each problem, named below ``field``."""
+    """Return ``given`` as a ``schema``. Raises InputError with one line for each problem, named below ``field``."""
     if not isinstance(given, Mapping):
         raise InputError(f"{field}={show(given)}: must be a mapping with the keys {', '.join(schema.model_fields)}")
     try:
@@ -182,12 +182,12 @@ def validate(schema: type[Schema], given: Any, field: str) -> Schema:
 
 
 def describe_unknown(field: str, value: Any, choices: Iterable[str]) -> str:
-    """The line that refuses a value which is none of ``choices``."""
+    """Return the error line for a value that is none of ``choices``."""
     return f"{field}={show(value)}: unknown{did_you_mean(value, choices)}; choose from {', '.join(choices)}"
 
 
 def describe_unknown_key(given: str, choices: Sequence[str]) -> str:
-    """The line that refuses ``given`` (``key=value``), whose last part of the key is none of ``choices``."""
+    """Return the error line for ``given`` (``key=value``), where the last part of the key is none of ``choices``."""
     key = given.lstrip("+~").split("=")[0]
     if key in MOVED:
         return f"{given}: is {MOVED[key]} now; give that"
@@ -196,17 +196,17 @@ def describe_unknown_key(given: str, choices: Sequence[str]) -> str:
 
 
 def show(value: Any) -> str:
-    """A value as the command line would write it, in one short line: ``null``, ``true``, text without quotes."""
+    """Return a value as the command line would write it, in one short line: ``null``, ``true``, text without quotes."""
     try:
         text = json.dumps(value) if value is None or isinstance(value, bool) else str(value)
-    except Exception:  # too deep, a number of too many digits, a user's class that has no text
+    except Exception:  # nested too deep, an integer with too many digits, or a user's class without text
         return f"<{type(value).__name__}>"
     text = text if text.isprintable() else repr(text)[1:-1]
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def did_you_mean(name: Any, choices: Iterable[Any]) -> str:
-    """``', did you mean X?'`` where a choice is close to ``name``, else nothing."""
+    """Return ``', did you mean X?'`` if a choice is close to ``name``, else an empty string."""
     close = get_close_matches(show(name), [str(choice) for choice in choices], n=1)
     return f", did you mean {close[0]}?" if close else ""
 
@@ -226,7 +226,7 @@ def _line(problem: Any, schema: type[BaseModel], field: str) -> str:
 
 
 def _keys(schema: type[BaseModel], parents: Iterable[str]) -> list[str]:
-    """The keys allowed below ``parents`` in a schema of models, optional ones, and of dictionaries of models."""
+    """Return the keys allowed below ``parents`` in a schema of models, optional ones, and of dictionaries of models."""
     part: Any = schema
     for parent in parents:
         part = part.model_fields[parent].annotation if _is_schema(part) else get_args(part)[1]
@@ -240,7 +240,10 @@ def _is_schema(part: Any) -> bool:
 
 @cache
 def _schema(cls: type[Any]) -> type[BaseModel]:
-    """A model of the constructor's keyword arguments. Positional-only ones are given by the program, not the config."""
+    """Return a model of the constructor's keyword arguments.
+
+    Positional-only arguments are left out: the program supplies them, not the config.
+    """
     parameters = inspect.signature(cls).parameters.values()
     fields: dict[str, Any] = {
         p.name: (Any if p.annotation is p.empty else p.annotation, ... if p.default is p.empty else p.default)
@@ -251,11 +254,11 @@ def _schema(cls: type[Any]) -> type[BaseModel]:
 
 
 def find_class(name: str, field: str) -> Any:
-    """What ``package.module:Class`` names, not checked. Raises InputError where it cannot be imported."""
+    """Return the class that ``package.module:Class`` names, unchecked. Raises InputError if it cannot be imported."""
     module, _, attribute = name.partition(":")
     if module not in sys.modules and not _imports.get():
         first = f"in Python, import {module} first"
-        raise InputError(f"{field}={name}: is not imported, as reading a record imports nothing; {first}")
+        raise InputError(f"{field}={name}: is not imported, and reading a record imports nothing; {first}")
     try:
         return getattr(importlib.import_module(module), attribute)
     except KeyboardInterrupt:

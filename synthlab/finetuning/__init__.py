@@ -1,1 +1,1 @@
-"""What a second training may do otherwise than the first: sparse attention, adapters of low rank on a 4-bit base."""
+"""Options of fine-tuning: sparse attention, and low-rank adapters on a 4-bit base."""

@@ -1,4 +1,4 @@
-"""Adapters of low rank (LoRA): a trained model is trained on with few parameters, and all others frozen.
+"""Low-rank adapters (LoRA): fine-tuning with few trained parameters, while all others are frozen.
 
 A weight W becomes W + (alpha / rank) A B (Hu et al., 2022, arXiv 2106.09685, section 4.1), with B = 0 at first.
 """
@@ -22,7 +22,7 @@ Others = Literal["embeddings", "norms"]
 
 
 class LoRA:
-    """The settings of adapters; each is described in ``conf/lora/lora.yaml``."""
+    """The settings of adapters; ``conf/lora/lora.yaml`` describes each."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class LoRA:
 
 
 class AdaptedModel:
-    """An ensemble of E models with adapters, called as the ensemble is, whose own weights change only in ``merge``.
+    """An ensemble of E models with adapters, called like the ensemble; the ensemble changes only in ``merge``.
 
     Each model's A [inputs, rank] is drawn with its own generator, uniformly within +-1 / sqrt(inputs), as in the
     library PEFT; B [rank, outputs] is 0. Raises InputError for a rank above the smaller dimension of a weight.
@@ -45,7 +45,7 @@ class AdaptedModel:
 
     def __init__(self, ensemble: nn.Module, settings: LoRA, generators: Generators):
         self.ensemble, self.scale = ensemble, settings.scale
-        self.base: dict[str, Tensor] = {}  # W by name, as far as it has an adapter
+        self.base: dict[str, Tensor] = {}  # W by name, for weights that have an adapter
         self.factors: dict[str, tuple[nn.Parameter, nn.Parameter]] = {}
         for name, module in ensemble.named_modules():
             if isinstance(module, Linear) and settings.layers & set(name.split(".")):
@@ -56,7 +56,7 @@ class AdaptedModel:
         norms = [module for module in ensemble.modules() if isinstance(module, LayerNorm)]
         kinds = {"embeddings": [ensemble.token_embeddings], "norms": nn.ModuleList(norms).parameters()}
         others = [parameter for kind in settings.train for parameter in kinds[kind]]
-        # An extension's weights are new, and trained in any case.
+        # An extension's weights are new, and always trained.
         self.trained = {id(parameter) for parameter in (*others, *encoding_of(ensemble).parameters())}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
@@ -67,18 +67,20 @@ class AdaptedModel:
         return torch.func.functional_call(self.ensemble, weights | self.weights(), args, kwargs)
 
     def parameters(self) -> list[nn.Parameter]:
-        """What is trained: the adapters, the weights of the position encoding, and the embeddings and normalizations if
-        the settings say so."""
+        """Return the trained parameters: the adapters and the weights of the position encoding.
+
+        If the settings say so, embeddings and normalizations are trained as well.
+        """
         adapters = [factor for pair in self.factors.values() for factor in pair]
         return adapters + [each for each in self.ensemble.parameters() if id(each) in self.trained]
 
     def weights(self) -> dict[str, Float[Tensor, "E i o"]]:
-        """W + (alpha / rank) A B of each weight that has an adapter, by its name."""
+        """Return W + (alpha / rank) A B of each weight that has an adapter, by its name."""
         return {name: torch.baddbmm(self.base[name], a, b, alpha=self.scale) for name, (a, b) in self.factors.items()}
 
     @torch.no_grad()
     def merge(self) -> None:
-        """Write the weights as they are now into the ensemble. Training may go on after it."""
+        """Write the present weights into the ensemble. Training may continue afterwards."""
         parameters = dict(self.ensemble.named_parameters())
         for name, weight in self.weights().items():
             parameters[name].copy_(weight)

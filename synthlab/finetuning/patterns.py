@@ -17,7 +17,7 @@ from synthlab.errors import InputError
 
 
 class Pattern(ABC):
-    """Which keys the queries of each head see. The constructor's arguments are the keys of the group ``pattern``.
+    """The keys that the queries of each head see. The constructor's arguments are the keys of the group ``pattern``.
 
     Example:
         >>> from synthlab.finetuning.patterns import Shifted
@@ -27,12 +27,14 @@ class Pattern(ABC):
 
     @abstractmethod
     def mask(self, heads: int, length: int) -> Bool[Tensor, "H T T"]:
-        """Return the attention mask of texts: True where a query (row) of a head sees a key (column). Raises InputError
-        if the pattern does not fit so many heads or tokens."""
+        """Return the attention mask of texts: True where a query (row) of a head sees a key (column).
+
+        Raises InputError if the pattern does not fit this number of heads or tokens.
+        """
 
 
 class Full(Pattern):
-    """Every head sees all tokens before, as in testing."""
+    """Every head sees all earlier tokens, as in testing."""
 
     def mask(self, heads, length):
         return _causal(torch.zeros(length, dtype=torch.long), torch.arange(length)).repeat(heads, 1, 1)
@@ -51,7 +53,7 @@ class Shifted(Pattern):
 
     def mask(self, heads, length):
         if heads < 2:
-            raise InputError(f"model.heads={heads}: must be at least 2, as half of the heads of a pattern are shifted")
+            raise InputError(f"model.heads={heads}: must be at least 2, because a pattern shifts half of the heads")
         if length % (2 * self.groups):
             must = f"must divide a window of {length} tokens into groups of an even size"
             raise InputError(f"pattern.groups={self.groups}: {must}")
@@ -60,16 +62,16 @@ class Shifted(Pattern):
         return torch.cat((_causal(place // size, place).repeat(plain, 1, 1), shifted))
 
     def mask_shifted(self, place: Int[Tensor, " T"], size: int, length: int) -> Bool[Tensor, "T T"]:
-        """The mask of a shifted head, for groups of ``size`` tokens."""
+        """Return the mask of a shifted head, for groups of ``size`` tokens."""
         return _causal((place + size // 2) // size, place)
 
 
 class Rolled(Shifted):
-    """Shifted sparse attention as LongLoRA's code computes it without flash attention, which lets the future leak.
+    """Shifted sparse attention as LongLoRA's code computes it without flash attention, which leaks future tokens.
 
     The tokens of a shifted head are rolled by g/2 and then grouped, so that each of the first g/2 tokens sees the last
-    g/2 tokens of the text. LongQLoRA runs this variant, since its ``use_flash_attn`` is False unless set. An answer
-    depends on the very token that it is to predict in models of at least 2 ``groups`` - 1 layers.
+    g/2 tokens of the text. LongQLoRA runs this variant, since its ``use_flash_attn`` is False by default. In models of
+    at least 2 ``groups`` - 1 layers, the target token leaks into its own prediction.
     """
 
     def mask_shifted(self, place, size, length):
@@ -78,7 +80,7 @@ class Rolled(Shifted):
 
 
 def _causal(group: Int[Tensor, " T"], order: Int[Tensor, " T"]) -> Bool[Tensor, "T T"]:
-    """True where a key is of the query's group, and not after it in this order."""
+    """Return True where a key is in the query's group, and not after it in the given order."""
     return (group[:, None] == group) & (order <= order[:, None])
 
 

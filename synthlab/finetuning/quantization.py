@@ -1,17 +1,19 @@
-"""4-bit NormalFloat, emulated: weights as a 4-bit base would have them, kept as ordinary numbers."""
+"""4-bit NormalFloat, emulated: weights are rounded to values of a 4-bit base, but stored as ordinary floats."""
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-BLOCK = 64  # weights that share a scale (Dettmers et al., 2023, section 4)
+BLOCK = 64  # number of weights that share a scale (Dettmers et al., 2023, section 4)
 OFFSET = 0.9677083  # the outermost probability, from the authors' code: the mean of 1 - 1/30 and 1 - 1/32
 
 
 def normal_float_levels() -> Float[Tensor, "16"]:
-    """Return the 16 values of NF4, ascending (Dettmers et al., 2023, arXiv 2305.14314, section 3 and appendix E):
-    quantiles of the normal distribution, divided by the largest, computed as in the authors' library bitsandbytes.
+    """Return the 16 values of NF4, ascending.
+
+    They are quantiles of the normal distribution, divided by the largest, computed as in the authors' library
+    bitsandbytes. Source: Dettmers et al., 2023, arXiv 2305.14314, section 3 and appendix E.
 
     Example:
         >>> from synthlab.finetuning.quantization import normal_float_levels
@@ -26,8 +28,10 @@ def normal_float_levels() -> Float[Tensor, "16"]:
 
 
 def nearest_normal_float(weights: Float[Tensor, "E *N"]) -> Float[Tensor, "E *N"]:
-    """Quantize the weights of each of E models to NF4 and back: each becomes the nearest of 16 values times the largest
-    absolute weight of its block of 64, row by row. Scales are 32-bit: there is no double quantization.
+    """Quantize the weights of each of E models to NF4 and back.
+
+    Each weight becomes the nearest of 16 values times the largest absolute weight of its block of 64, row by row.
+    Scales are 32-bit: there is no double quantization.
 
     Example:
         >>> import torch

@@ -1,1 +1,1 @@
-"""Everything for models of Hugging Face's Transformers. Nothing outside this package imports it."""
+"""Support for models of Hugging Face's Transformers. Nothing outside this package imports it."""

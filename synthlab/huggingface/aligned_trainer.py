@@ -59,12 +59,12 @@ def huggingface_loss(
     labels, [B, T], are the tokens unless given, and the model shifts them. Both windows are rows of one call, so that a
     model wrapped for several devices runs forward once for each backward pass. ``position_ids``, if given, are the
     positions of both windows of each text. Raises InputError for texts no longer than a window, for texts so long that
-    the windows do not overlap enough, for padding, and for positions of another shape.
+    the windows do not overlap enough, for padding, and for positions of a wrong shape.
     """
     if input_ids.shape[1] <= length:
         raise InputError(f"input_ids: have {input_ids.shape[1]} tokens each; must be more than length={length}")
     if attention_mask is not None and not attention_mask.all():
-        raise InputError("attention_mask: has zeros; must be all ones, for windows of padded texts are not compared")
+        raise InputError("attention_mask: has zeros; must be all ones, because padded texts are not supported")
     labels = input_ids if labels is None else labels
     if labels.shape != input_ids.shape:
         raise InputError(f"labels: have shape {tuple(labels.shape)}; must have input_ids', {tuple(input_ids.shape)}")
@@ -85,14 +85,15 @@ def huggingface_loss(
         raise InputError("model: gives no logits along with its loss, as with Liger kernels; must give both")
     first, second = outputs.logits.float().chunk(2)
     apart = DISTANCES[distance](first[:, early], second[:, late]).mean()
-    training = outputs.loss.mean()  # of one loss for each device, if the model is split over several
+    training = outputs.loss.mean()  # one loss for each device, if the model is split over several
     return AlignedLoss(training + alpha * apart, training, apart)
 
 
 @dataclass(frozen=True)
 class Alignment:
-    """The settings of ``AlignedTrainer``, which adds ``alpha`` times the misalignment of two windows of ``length``
-    tokens.
+    """The settings of ``AlignedTrainer``, which adds ``alpha`` times the misalignment of two windows.
+
+    Windows have ``length`` tokens.
 
     As fractions of ``length``, ``low`` and ``high`` bound the offset of the windows, and ``context`` is the minimal
     context of both where they are compared. ``distance`` is that of ``aligned_loss``. The defaults are the paper's.
@@ -142,7 +143,7 @@ class AlignedTrainer(Trainer):
     maximal l_extra. ``position_ids`` [B, ``length``], if a batch has them, are those of both windows of each text
     (``synthlab.huggingface.collator.PositionCollator``). Each step samples l_extra and the start of the ``length`` +
     l_extra tokens that it trains on. The samples depend only on ``alignment.seed`` and the step, so a resumed run makes
-    the same ones. ``training`` and ``misalignment`` are logged beside ``loss``, which is training + alpha *
+    the same ones. ``training`` and ``misalignment`` are logged in addition to ``loss``, which is training + alpha *
     misalignment. Batches whose gradients are accumulated have equal weights.
 
     Evaluation is Trainer's own: cross-entropy of whole texts. Raises InputError for texts that are too short or padded,
@@ -155,7 +156,7 @@ class AlignedTrainer(Trainer):
     def __init__(self, *args, alignment: Alignment, **kwargs):
         super().__init__(*args, **kwargs)
         if self.compute_loss_func is not None:
-            raise InputError("compute_loss_func: is given; must be None, since AlignedTrainer has a loss of its own")
+            raise InputError("compute_loss_func: must be None, because AlignedTrainer has its own loss")
         if self.args.label_smoothing_factor != 0:
             raise InputError(f"label_smoothing_factor={self.args.label_smoothing_factor}: must be 0 for AlignedTrainer")
         self.alignment = alignment
@@ -182,8 +183,7 @@ class AlignedTrainer(Trainer):
         )
 
     def log(self, logs, start_time=None):
-        """Log as Trainer does, with both parts of the loss, averaged over the steps since the last log as the loss
-        is."""
+        """Log as Trainer does, with both parts of the loss, averaged over the steps since the last log."""
         if "loss" in logs and torch.is_tensor(self._parts):
             steps, training, misalignment = self.accelerator.reduce(self._parts, reduction="sum").tolist()
             logs |= {"training": training / steps, "misalignment": misalignment / steps}
@@ -209,7 +209,7 @@ class AlignedTrainer(Trainer):
 
 
 class _Draws(TrainerCallback):
-    """A generator that is seeded at each step, so that checkpoints need not hold its state."""
+    """A generator that is seeded at each step, so that checkpoints need not store its state."""
 
     def __init__(self, seed: int):
         self.seed = seed
@@ -224,7 +224,7 @@ class _Draws(TrainerCallback):
 
 @contextmanager
 def _set_evaluation_mode(model: nn.Module) -> Iterator[None]:
-    # Module by module, since some may have been in eval mode before, such as frozen ones.
+    # Module by module, since some, such as frozen ones, may have been in eval mode before.
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:

@@ -1,8 +1,8 @@
 """The lab's language models as models of Hugging Face's Transformers. Needs the extra ``lm``.
 
-A folder that ``save_pretrained`` writes holds numbers and text: weights in the format of safetensors, and a config of
-names and sizes. Nothing in it is imported or run; a config that says more is refused. To import this module makes the
-folder known to Transformers' ``AutoModelForCausalLM``.
+A folder that ``save_pretrained`` writes contains numbers and text: weights in the format of safetensors, and a config
+of names and sizes. Nothing in it is imported or run; a config with other keys is refused. Importing this module
+registers the model with Transformers' ``AutoModelForCausalLM``.
 """
 
 from collections.abc import Callable
@@ -40,23 +40,25 @@ except ImportError as error:
 from synthlab.huggingface.bridge_config import SIZES, SynthlabConfig
 from synthlab.huggingface.loading import catch_load_errors, silence_load_report
 
-SHOWN = 80  # letters of what a folder says that a message repeats
+SHOWN = 80  # the most characters of a folder's content that a message repeats
 
 
 class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
-    """A language model of the lab, with the interface of Transformers' causal models. Its parameters are those of
-    ``LanguageModel``, an ensemble of one."""
+    """A language model of the lab, with the interface of Transformers' causal models.
+
+    Its parameters are those of ``LanguageModel``, an ensemble of one.
+    """
 
     config_class = SynthlabConfig
     accepts_loss_kwargs = False  # its loss is a mean over the batch
 
     def __init__(self, config: SynthlabConfig):
-        kernel: Any = config._attn_implementation  # Transformers would fetch and import one that the Hub has
+        kernel: Any = config._attn_implementation  # Transformers would fetch and import a kernel from the Hub
         if kernel not in (None, "eager"):
             raise InputError(f"attn_implementation={kernel!r:.{SHOWN}}: must be 'eager'; attention is the lab's own")
         super().__init__(config)
         self.transformer = _model(config)
-        if not self.transformer.encoding.packs:  # a cache would hold keys rotated for a shorter text
+        if not self.transformer.encoding.packs:  # a cache would contain keys rotated for a shorter text
             config.use_cache = cast(GenerationConfig, self.generation_config).use_cache = False
         self.post_init()
 
@@ -70,27 +72,27 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
         use_cache: bool | None = None,
         **others: Any,
     ) -> CausalLMOutputWithPast:
-        """Return logits [B, T, V] of the next token after each of ``input_ids`` [B, T], which follow the tokens of the
-        cache.
+        """Return logits [B, T, V] of the next token at each of ``input_ids`` [B, T].
 
         Args:
-            input_ids: Tokens. Those outside the mask may be any number.
+            input_ids: Tokens, which follow those of the cache. Padding may be any number.
             attention_mask: 0 for padding, at either end, 1 for tokens; [B, cached + T]. A text's positions count from
-                its own first token. All ones unless given.
+                its own first token. All ones by default.
             past_key_values: The cache of the tokens before these, one that grows. None for an encoding that depends on
-                the length of the text, by which each token changes those before it.
-            labels: Tokens [B, T], which the model shifts; -100 is left out of the loss.
-            use_cache: Whether to return a cache; ``config.use_cache`` unless given.
+                the length of the text, where each token changes those before it.
+            labels: Tokens [B, T], which the model shifts; -100 is ignored in the loss.
+            use_cache: True to return a cache; by default ``config.use_cache``.
+            others: Further arguments of Transformers; any that is not None or False is refused.
 
         Raises:
-            InputError: There are more tokens than the encoding has positions, a token is none of the vocabulary, the
-                mask has another shape, the cache is static or the encoding's keys cannot be cached, or another argument
+            InputError: There are more tokens than the encoding has positions, a token is not in the vocabulary, the
+                mask has a wrong shape, the cache is static or the encoding's keys cannot be cached, or another argument
                 is given, such as ``position_ids``.
         """
         given = [name for name, value in others.items() if value is not None and value is not False]
         if given:
             taken = "input_ids are read, positions follow from attention_mask, logits are all there is"
-            raise InputError(f"{given[0]}: is not taken; {taken}")
+            raise InputError(f"{given[0]}: is not supported; {taken}")
         if input_ids is None:
             raise InputError("input_ids: missing; must be given")
         cache = past_key_values
@@ -111,11 +113,11 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
 
     @classmethod
     def from_pretrained(cls, *args: Any, output_loading_info: bool = False, **kwargs: Any) -> Any:
-        """Open the model in a folder of ``save_pretrained``. Arguments as of Transformers.
+        """Open the model in a folder of ``save_pretrained``. Arguments are those of Transformers.
 
         Raises:
-            InputError: There is none, or it is damaged; the config is none of the lab's; or the weights are not those
-                of a model of that config, are pickled, or have numbers that are not finite.
+            InputError: There is no model, or it is damaged; the config is not one of the lab; or the weights do not fit
+                the config, are pickled, or are not finite.
         """
         options: Any = kwargs | {"use_safetensors": True, "ignore_mismatched_sizes": True, "output_loading_info": True}
         folder = args[0] if args else kwargs.get("pretrained_model_name_or_path")
@@ -136,7 +138,7 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
         return (model, info) if output_loading_info else model
 
     def _is_token(self, input_ids: Tensor, attention_mask: Tensor | None, cached: int) -> Tensor:
-        """Which tokens of the cache and of ``input_ids`` are no padding, [B or 1, cached + T]."""
+        """Return True for tokens of the cache and of ``input_ids`` that are not padding, [B or 1, cached + T]."""
         total, longest = cached + input_ids.shape[1], self.transformer.encoding.longest()
         if attention_mask is None:
             attention_mask = torch.ones(1, total, dtype=torch.bool, device=input_ids.device)
@@ -154,14 +156,14 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
         return is_token
 
     def _check_tokens(self, input_ids: Tensor) -> Tensor:
-        """``input_ids``, all of them of the vocabulary."""
+        """Return ``input_ids``. Raises InputError unless all are in the vocabulary."""
         outside = input_ids[(input_ids < 0) | (input_ids >= self.config.vocab_size)]
         if len(outside):
             raise InputError(f"input_ids={outside[0].item()}: must be a token from 0 to {self.config.vocab_size - 1}")
         return input_ids
 
     def _init_weights(self, module):
-        # The weights are the run's. Loading empties what is not saved with them, such as the slopes of ALiBi.
+        # The weights are the run's. Loading clears what is not saved with them, such as the slopes of ALiBi.
         if isinstance(module, Encoding):
             fresh = dict(
                 _encoding(cast(SynthlabConfig, self.config), Dims(self.config.width, self.config.heads)).named_buffers()
@@ -177,13 +179,12 @@ def to_huggingface(model: TrainedLanguage) -> SynthlabForCausalLM:
         model: A language model, from ``synthlab.load_model`` or ``Record.model``.
 
     Returns:
-        A ``PreTrainedModel`` with weights of its own, in evaluation mode: ``save_pretrained``, ``generate``. To load
-        it in another process, import ``synthlab.huggingface.bridge`` and call
-        ``AutoModelForCausalLM.from_pretrained``.
+        A ``PreTrainedModel`` with weights of its own, in evaluation mode: ``save_pretrained``, ``generate``. To load it
+        in another process, import ``synthlab.huggingface.bridge`` and call ``AutoModelForCausalLM.from_pretrained``.
 
     Raises:
-        InputError: It is no language model of the lab's Transformer; or its encoding draws positions, or is a class of
-            your own.
+        InputError: The model is no language model with the lab's Transformer; or its encoding draws positions, or is a
+            class of your own.
 
     Example:
         >>> import synthlab
@@ -213,7 +214,7 @@ def to_huggingface(model: TrainedLanguage) -> SynthlabForCausalLM:
 
 
 def _extension(cache: Cache | None, layer: int) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None:
-    """Keep keys and values [1, B, H, T, d] of a layer in the cache, and return all that it has."""
+    """Return a function that adds keys and values [1, B, H, T, d] of a layer to the cache, and returns all of it."""
     if cache is None:
         return None
 
@@ -225,7 +226,7 @@ def _extension(cache: Cache | None, layer: int) -> Callable[[Tensor, Tensor], tu
 
 
 def _model(config: SynthlabConfig) -> LanguageModel:
-    """Make a model of the config's sizes, with weights of no run. Raises InputError."""
+    """Return a model of the config's sizes, with weights of no run. Raises InputError."""
     if type(config.vocab_size) is not int or not 0 < config.vocab_size <= 10**6:
         raise InputError(f"vocab_size={show(config.vocab_size)}: must be a whole number from 1 to 1000000")
     sizes = {key: getattr(config, key) for key in SIZES}
@@ -234,8 +235,11 @@ def _model(config: SynthlabConfig) -> LanguageModel:
 
 
 def _encoding(config: SynthlabConfig, dims: Dims) -> Encoding:
-    """The config's encoding. Raises InputError for one that the lab does not have, which would have to be imported, and
-    for positions that are drawn: for each text anew, by its length, so that a text that grows has none to keep."""
+    """Return the config's encoding.
+
+    Raises InputError for one that the lab does not have, which would have to be imported, and for random positions:
+    these are drawn for each text by its length, so a growing text has none to keep.
+    """
     given = config.encoding
     name = given.get("name") if isinstance(given, dict) else given
     choices = [each for each, encoding in ENCODINGS.items() if not encoding.draws_positions]

@@ -1,5 +1,7 @@
-"""The config of the lab's language models in Hugging Face's Transformers, and what a saved one may say. Needs the extra
-``lm``."""
+"""The config of the lab's language models in Hugging Face's Transformers, and the allowed keys of a saved one.
+
+Needs the extra ``lm``.
+"""
 
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -30,7 +32,7 @@ SAVED = create_model("SAVED", __config__=STRICT, **_FIELDS)
 
 
 class SynthlabConfig(PreTrainedConfig):
-    """What a language model of the lab is made of: the keys of ``conf/model``, and its encoding with its arguments.
+    """The architecture of a language model of the lab: the keys of ``conf/model``, and its encoding with its arguments.
 
     Attributes:
         encoding: The mapping that the registry of encodings takes; of a run with an extension, the extension.
@@ -38,7 +40,7 @@ class SynthlabConfig(PreTrainedConfig):
             unless its encoding has a table.
     """
 
-    # Types and bounds are checked by the lab's registries, when a model is made of it.
+    # The lab's registries check types and bounds when a model is made from it.
     model_type = "synthlab"
     keys_to_ignore_at_inference: ClassVar[list[str]] = ["past_key_values"]
     attribute_map: ClassVar[dict[str, str]] = {
@@ -60,11 +62,12 @@ class SynthlabConfig(PreTrainedConfig):
 
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
-        """Return the config that a folder's ``config.json`` holds. Arguments as of Transformers, which are not checked
-        here.
+        """Return the config in a folder's ``config.json``.
+
+        Arguments are those of Transformers, which are not checked here.
 
         Raises:
-            InputError: It has a key that the lab does not write, or a value of another type. Some of Transformers' own
+            InputError: It has a key that the lab does not write, or a value of a wrong type. Some of Transformers' own
                 keys fetch code, such as ``attn_implementation`` and ``quantization_config``.
         """
         try:

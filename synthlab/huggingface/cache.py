@@ -1,4 +1,4 @@
-"""Results on disk, so that an interrupted call continues where it stopped."""
+"""Results on disk, with which an interrupted call continues."""
 
 import json
 import secrets
@@ -12,16 +12,16 @@ Result = TypeVar("Result", bound=BaseModel)
 
 
 class Cache(Generic[Result]):
-    """Results of one ``kind`` below ``parts`` of a folder, a file each, written whole or not at all."""
+    """Results of one ``kind`` below ``parts`` of a folder: a file each, written atomically."""
 
     def __init__(self, files: Files, kind: type[Result]):
         self.files, self.kind = files, kind
 
     def read(self, identity: str) -> Result | None:
-        """Return a result; None for one that is not recorded, or damaged."""
+        """Return a result; None if it is not recorded, or damaged."""
         try:
             return self.kind.model_validate_json(self.files.read(_path(identity)))
-        except (OSError, ValueError):  # of which ValidationError is one
+        except (OSError, ValueError):  # ValidationError is a ValueError
             return None
 
     def write(self, identity: str, result: Result) -> None:
@@ -29,7 +29,7 @@ class Cache(Generic[Result]):
         self.files.write(_path(identity), json.dumps(result.model_dump()).encode())
 
     def make_writable(self) -> None:
-        """Try to write; raises OSError."""
+        """Try to write. Raises OSError."""
         probe = f"parts/.probe-{secrets.token_hex(4)}"
         self.files.write(probe, b"")
         self.files.remove(probe)

@@ -26,7 +26,7 @@ SAVED = ".rotary_emb.clex."  # part of the names of its weights
 
 
 class CLEXRotaryEmbedding(nn.Module):
-    """The frequencies of ``CLEX`` in the place of a model's ``rotary_emb``, one network for all of its layers.
+    """A replacement of a model's ``rotary_emb`` with the frequencies of ``CLEX``: one network for all layers.
 
     Args:
         clex: CLEX of one head, one model.
@@ -43,11 +43,11 @@ class CLEXRotaryEmbedding(nn.Module):
         """Return the cosine and the sine of each token's angles, as attention of Transformers takes them.
 
         Args:
-            x: What has the type that they are to have.
+            x: A tensor with the required type.
             position_ids: The position of each token. Each text begins at 0.
 
         Raises:
-            InputError: All texts begin later, as they do after a cache: its keys were rotated for a shorter text.
+            InputError: All texts begin at later positions, as after a cache: its keys were rotated for a shorter text.
         """
         if position_ids.min() > 0:
             raise InputError(
@@ -69,26 +69,26 @@ def with_clex(
     seed: int = 0,
     weights: str | Path | None = None,
 ) -> PreTrainedModel:
-    """Give a causal model with rotary positions the learned frequencies of ``CLEX``.
+    """Replace the frequencies of a causal model with rotary positions by the learned ones of ``CLEX``.
 
-    Training has to reach beyond ``trained`` tokens for them to be learned: by longer texts, or by ``position_ids`` in
-    the batches, such as those of ``synthlab.positions.samplers.ClexPositions``. Untrained, a text of ``trained``
-    tokens is answered as before, and a longer one as under NTK-aware interpolation by 2t - 1.
+    They are learned only if training exceeds ``trained`` tokens: by longer texts, or by ``position_ids`` in the
+    batches, such as those of ``synthlab.positions.samplers.ClexPositions``. Untrained, the model's output is unchanged
+    for a text of ``trained`` tokens, and that of NTK-aware interpolation by 2t - 1 for a longer one.
 
-    ``save_pretrained`` saves the weights of CLEX with the others. ``from_pretrained`` does not know them, and says so:
-    it makes the plain model, to which this function gives them back from the same folder, as ``weights``.
+    ``save_pretrained`` saves the weights of CLEX with the others. ``from_pretrained`` warns that it does not know them
+    and makes the plain model; this function then loads them from the same folder, given as ``weights``.
 
     Args:
         model: Llama, Mistral, Qwen2, GPT-NeoX or another whose ``rotary_emb`` is plain RoPE. It is changed.
         factor: The largest length factor.
-        trained: The training length in tokens; ``config.max_position_embeddings`` unless given.
+        trained: The training length in tokens; by default ``config.max_position_embeddings``.
         hidden: The hidden units of the network, in widths of the rotated part of a head.
         steps: The steps of integration from one whole length factor to the next.
-        seed: Of the initial weights.
-        weights: A folder of ``save_pretrained`` to take trained weights from.
+        seed: The seed of the initial weights.
+        weights: A folder of ``save_pretrained`` to load trained weights from.
 
     Returns:
-        The same model. It uses no cache, whose keys would have been rotated for a shorter text.
+        The same model. It uses no cache, since cached keys would be rotated for a shorter text.
 
     Raises:
         InputError: The model has no plain RoPE, a number is out of range, or the folder has no weights that fit.
@@ -111,7 +111,7 @@ def with_clex(
         found = getattr(plain, "rope_type", type(plain).__name__)
         raise InputError(f"model={type(model).__name__}: has rotary_emb={found}; must be of type default, plain RoPE")
     width = 2 * len(plain.inv_freq)
-    if width < 4:  # one frequency would be both the highest, which stays, and the lowest
+    if width < 4:  # a single frequency would be both the highest, which is kept, and the lowest
         raise InputError(f"model={type(model).__name__}: rotates {width} dimensions of a head; CLEX needs 4 or more")
     registered = {
         "name": "clex",
@@ -134,7 +134,7 @@ def with_clex(
 
 
 def _load(clex: CLEX, folder: Path) -> None:
-    """Give CLEX the weights in the safetensors files of a folder."""
+    """Load the weights in the safetensors files of a folder into CLEX."""
     found: dict[str, Tensor] = {}
     for path in sorted(folder.glob("*.safetensors")):
         with safe_open(path, "pt") as file:

@@ -30,15 +30,15 @@ Collator = Callable[[list[Any]], Mapping[str, Any]]
 class PositionCollator(TrainerCallback):
     """A data collator that gives the texts of a batch ``position_ids`` [B, T] of a sampler.
 
-    Give it to a ``Trainer`` twice: as ``data_collator``, and in ``callbacks``. As a callback it keeps the trainer's
-    evaluation at positions 0, 1, 2, ..., and it learns how many batches were trained on, so that a resumed run
-    continues with the positions of an uninterrupted one. In a loop of your own the collator alone is enough: it counts
-    the batches that it makes.
+    Pass it to a ``Trainer`` twice: as ``data_collator``, and in ``callbacks``. As a callback it leaves the trainer's
+    evaluation at positions 0, 1, 2, ..., and gets the number of batches trained on, so that a resumed run continues
+    with the positions of an uninterrupted one. In your own loop the collator alone is enough: it counts the batches
+    that it makes.
 
-    The positions of a batch depend on ``seed`` and on the number of the batch in training alone, also with workers that
-    load data; only samplers that share draws among batches (CREAM's ``shared``) begin anew in a resumed run, and in
-    each worker. Batches without a mask get one of ones: without a mask Transformers (5.23, ``masking_utils.py``) takes
-    each jump of positions for the beginning of another text, which attention then does not cross.
+    The positions of a batch depend only on ``seed`` and on the number of the batch, even with workers that load data.
+    The exception are samplers that share draws among batches (CREAM's ``shared``): they start anew in a resumed run,
+    and in each worker. Batches without a mask get one of ones: without a mask Transformers (5.23, ``masking_utils.py``)
+    takes each jump of positions for the beginning of another text, which attention then does not cross.
 
     Args:
         sampler: Any of ``synthlab.positions.samplers``.
@@ -46,12 +46,12 @@ class PositionCollator(TrainerCallback):
             its ``Alignment``: the positions, [B, length], are then those of both windows of each text. A sampler that
             gathers its windows needs it: the texts have ``sampler.text_length(length)`` tokens, of which the batch
             keeps the window's.
-        seed: Of the samples, 0 or more.
-        collator: What makes batches of texts; None: Transformers' ``default_data_collator``.
+        seed: The seed of the samples, 0 or more.
+        collator: The collator that makes batches of texts; None: Transformers' ``default_data_collator``.
 
     Raises:
-        InputError: A setting that does not fit, and, when it is called, texts of several lengths or with padding, or
-            of another length than the sampler gathers from.
+        InputError: A setting does not fit; or, in a call, texts have several lengths or padding, or a wrong length for
+            the sampler.
 
     Example:
         >>> from synthlab.huggingface.collator import PositionCollator
@@ -69,24 +69,26 @@ class PositionCollator(TrainerCallback):
         if length is not None and length < 1:
             raise InputError(f"length={length}: must be at least 1, or None for all tokens of the texts")
         if length is None and sampler.text_length(1) is not None:
-            raise InputError("length=None: must be the tokens of a window, for the sampler gathers it from a text")
+            raise InputError(
+                "length=None: must be the number of tokens of a window, which the sampler gathers from a text"
+            )
         self.untouched, self.length, self.seed, self.collator = sampler, length, seed, collator or default_data_collator
-        self.sampler = copy.deepcopy(sampler)  # it may keep draws for later windows
+        self.sampler = copy.deepcopy(sampler)  # a copy, since it may store draws for later windows
         self.trainer, self.process = False, 0
-        self.first = self.made = 0  # batches before this epoch, and of it
+        self.first = self.made = 0  # number of batches before this epoch, and in it
 
     def __call__(self, features: list[Any]) -> Mapping[str, Any]:
-        """Make a batch of texts with ``position_ids``; without them for a trainer, which adds them in training."""
+        """Return a batch of texts with ``position_ids``; for a trainer, which adds them in training, without."""
         return self.collator(features) if self.trainer else self._place_positions(self.collator, features)
 
     def _place_positions(self, collator: Collator, features: list[Any]) -> dict[str, Any]:
         lengths = {len(each["input_ids"]) for each in features if isinstance(each, Mapping) and "input_ids" in each}
         if len(lengths) > 1:
-            raise InputError(f"input_ids: have {min(lengths)} to {max(lengths)} tokens; must all have as many")
+            raise InputError(f"input_ids: have {min(lengths)} to {max(lengths)} tokens; must all have the same number")
         batch = dict(collator(features))
         tokens, mask = batch["input_ids"], batch.get("attention_mask")
         if mask is not None and not mask.all():
-            raise InputError("attention_mask: has zeros; must be all ones, for padded texts are given no positions")
+            raise InputError("attention_mask: has zeros; must be all ones, because padded texts get no positions")
         batch.setdefault("attention_mask", torch.ones_like(tokens))
         window = self._window(*tokens.shape)
         if window.places is not None:
@@ -106,7 +108,7 @@ class PositionCollator(TrainerCallback):
         return self.sampler.window(rows, length, self._generator())
 
     def _generator(self) -> torch.Generator:
-        """The source of the next batch's positions. Of W workers, worker w makes batches w, w + W, w + 2 W, ..."""
+        """Return the generator of the next batch's positions. Of W workers, worker w makes batches w, w + W, ..."""
         worker = get_worker_info()
         number = self.made if worker is None else self.made * worker.num_workers + worker.id
         self.made += 1
@@ -117,9 +119,9 @@ class PositionCollator(TrainerCallback):
 
     def on_train_begin(self, args, state, control, **kwargs):
         self.trainer, self.sampler, self.process = True, copy.deepcopy(self.untouched), args.process_index
-        # The trainer collates texts for training and for evaluation in the same way, and says nowhere which it does.
+        # The trainer collates texts for training and for evaluation alike, without a sign which it does.
         outer = kwargs["train_dataloader"]
-        loader = getattr(outer, "base_dataloader", outer)  # accelerate's loader reads from this one
+        loader = getattr(outer, "base_dataloader", outer)  # accelerate's loader wraps this one
         loader.collate_fn = partial(self._place_positions, loader.collate_fn)
 
     def on_epoch_begin(self, args, state, control, **kwargs):

@@ -10,7 +10,7 @@ INTERRUPTED = "finished parts are kept; the same command goes on from there"
 
 
 def task(raw: dict[str, Any]) -> bool:
-    """Open the model, measure it on the texts, write and print what was found; then run the tasks of the settings."""
+    """Open the model, measure it on the texts, write and print the results; then run the tasks of the settings."""
     require("lm", "transformers", what="synthlab evaluate")
     with hydra_app.pause_garbage_collection():
         from synthlab.huggingface.perplexity.settings import Settings
@@ -41,7 +41,7 @@ def task(raw: dict[str, Any]) -> bool:
 
 
 def _prepare_tasks(settings: Any, opened: Any) -> AbstractContextManager[Any]:
-    """Open the tasks of the settings with their data, before texts are measured; None where there are none."""
+    """Open the tasks of the settings with their data, before texts are measured; None if there are none."""
     if not settings.tasks:
         return nullcontext()
     from synthlab.huggingface.benchmarks.harness import prepared
@@ -65,6 +65,7 @@ def _prepare_tasks(settings: Any, opened: Any) -> AbstractContextManager[Any]:
 
 
 def main() -> None:
+    """Run ``synthlab evaluate``."""
     no_sweeps = "an evaluation measures all lengths at once; call it for each model"
     hydra_app.main(task, "evaluate", no_sweeps, interrupted=INTERRUPTED, folder="evaluate")
 

@@ -1,4 +1,4 @@
-"""``synthlab extend``: extend the context of a causal model of Hugging Face by training."""
+"""``synthlab extend``: extend the context of a causal model of Hugging Face by fine-tuning."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from synthlab.errors import require
 
 def task(raw: dict[str, Any]) -> bool:
     """Check the settings and extend the model."""
-    adapted = ["peft"] * (raw["adapters"].get("name") != "none")  # with_lora asks for bitsandbytes where it needs that
+    adapted = ["peft"] * (raw["adapters"].get("name") != "none")  # with_lora checks for bitsandbytes if it needs it
     require("extend", "transformers", "accelerate", *adapted, what="synthlab extend")
     from synthlab.huggingface.extension.extend_model import extend
     from synthlab.huggingface.extension.settings import check_settings
@@ -18,6 +18,7 @@ def task(raw: dict[str, Any]) -> bool:
 
 
 def main() -> None:
+    """Run ``synthlab extend``."""
     no_sweeps = "a model is extended by one run; it is not swept"
     kept = "the last checkpoint is kept; the same command with resume=true goes on from there"
     hydra_app.main(task, "extend", no_sweeps, interrupted=kept)

@@ -1,4 +1,4 @@
-"""Shields of the process: logs and prints of other libraries held back, random numbers restored."""
+"""Protection of the process from other libraries: their logs and prints are suppressed, random state is restored."""
 
 import io
 import logging
@@ -14,8 +14,10 @@ import torch
 
 @contextmanager
 def silence() -> Generator[None]:
-    """Hold back what other libraries log, warn of in imports, and print to standard output; their progress bars, too,
-    where standard error is no terminal."""
+    """Suppress what other libraries log, warn of in imports, and print to standard output.
+
+    Their progress bars are suppressed too if standard error is no terminal.
+    """
     loggers = [logging.getLogger(name) for name in ("lm_eval", "datasets", "transformers", "huggingface_hub")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -26,7 +28,7 @@ def silence() -> Generator[None]:
         with redirect_stdout(io.StringIO()), bars, warnings.catch_warnings():
             for kind in (SyntaxWarning, DeprecationWarning):
                 warnings.simplefilter("ignore", kind)
-            warnings.filterwarnings("ignore", module="fuzzywuzzy")  # that it compares strings slowly
+            warnings.filterwarnings("ignore", module="fuzzywuzzy")  # its warning that it compares strings slowly
             yield
     finally:
         for logger, level in zip(loggers, levels, strict=True):
@@ -35,7 +37,7 @@ def silence() -> Generator[None]:
 
 @contextmanager
 def keep_random_state() -> Generator[None]:
-    """Restore the generators that all code of a process shares, which the harness seeds."""
+    """Restore the process-wide random generators, which the harness seeds."""
     python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - the one that the harness seeds
     try:
         with torch.random.fork_rng():

@@ -1,4 +1,4 @@
-"""Opening what Transformers has saved: what cannot be opened is refused in one line. Needs the extra ``lm``."""
+"""Opening of models that Transformers has saved, with one-line errors. Needs the extra ``lm``."""
 
 import logging
 import os
@@ -13,17 +13,17 @@ try:
 except ImportError as error:
     raise ImportError(describe_missing("synthlab.huggingface.loading", "transformers", "lm")) from error
 
-SHOWN = 300  # letters of a reason
+SHOWN = 300  # the most characters of a reason
 
 
 @contextmanager
 def catch_load_errors(field: str, name: object) -> Generator[None]:
-    """Turn whatever is raised while a folder or a name is opened into one line, ``field=name: ...``.
+    """Turn any exception while a folder or a name is opened into one line, ``field=name: ...``.
 
-    A damaged folder raises anything: errors of JSON, of safetensors, of shapes, of classes that are not there.
+    A damaged folder can raise anything: errors of JSON, of safetensors, of shapes, of missing classes.
 
     Raises:
-        InputError: Something was raised, other than for want of memory.
+        InputError: An exception was raised, except for lack of memory.
     """
     try:
         yield
@@ -41,16 +41,16 @@ def catch_load_errors(field: str, name: object) -> Generator[None]:
 
 
 def causal_model(field: str, name: str | os.PathLike[str], **options: Any) -> Any:
-    """Open a causal model of Transformers with all its weights. No code of its folder is run.
+    """Open a causal model of Transformers with all its weights, without running code of its folder.
 
     Args:
-        field: What errors call the setting that names it.
+        field: The name, in errors, of the setting that names the model.
         name: A folder, or a name on the hub.
-        options: Of ``from_pretrained``.
+        options: Options of ``from_pretrained``.
 
     Raises:
-        InputError: There is none, it is damaged, or weights are missing or of another shape, which Transformers would
-            draw at random.
+        InputError: There is no such model, it is damaged, or weights are missing or of a wrong shape, which
+            Transformers would initialize at random.
     """
     with catch_load_errors(field, name), silence_load_report():
         loaded: Any = AutoModelForCausalLM.from_pretrained(
@@ -68,7 +68,7 @@ def causal_model(field: str, name: str | os.PathLike[str], **options: Any) -> An
 
 @contextmanager
 def silence_load_report() -> Generator[None]:
-    """Keep back the table that Transformers logs of weights that do not fit; who opens them raises a line."""
+    """Suppress the table of unfit weights that Transformers logs; the caller raises one line instead."""
 
     def is_other(entry: logging.LogRecord) -> bool:
         return "LOAD REPORT" not in entry.getMessage()

@@ -1,7 +1,6 @@
-"""Adapters of low rank on a 4-bit base (QLoRA) for causal models of Hugging Face's Transformers. Needs the extra
-``extend``.
+"""Low-rank adapters on a 4-bit base (QLoRA) for causal models of Hugging Face's Transformers.
 
-No other module of the library imports this one, so that the rest works without peft.
+Needs the extra ``extend``. No other module of the library imports this one, so that the rest works without peft.
 """
 
 import warnings
@@ -28,7 +27,7 @@ LINEAR = "all-linear"  # peft's name for every linear layer but the head
 
 
 class Adapters:
-    """The settings of ``with_lora``; each is described in ``conf/adapters/lora.yaml``."""
+    """The settings of ``with_lora``; ``conf/adapters/lora.yaml`` describes each."""
 
     def __init__(
         self,
@@ -56,30 +55,29 @@ def with_lora(
     base: str = "full",
     seed: int = 0,
 ) -> Any:
-    """Give a causal model adapters of low rank, and freeze the rest: W becomes W + (alpha / rank) B A.
+    """Add low-rank adapters to a causal model, and freeze the rest: W becomes W + (alpha / rank) B A.
 
-    B is 0 at first, so that training begins at the model as it is. The defaults are those of LongQLoRA (Yang, 2023,
-    arXiv 2311.04879, and the authors' ``train_args``) but for ``base``. Its other parts can be had beside it: position
-    interpolation is a setting of Transformers (``rope_parameters``), its attention ``sparse_in_training``. The weights
-    of ``with_clex`` are trained in any case.
+    B is 0 at first, so that training begins at the unchanged model. The defaults are those of LongQLoRA (Yang, 2023,
+    arXiv 2311.04879, and the authors' ``train_args``) except ``base``. Its other parts are available separately:
+    position interpolation is a setting of Transformers (``rope_parameters``), its attention ``sparse_in_training``. The
+    weights of ``with_clex`` are always trained.
 
     Args:
-        model: A causal model of Transformers. Its layers are replaced. One loaded in 4 bits is taken as it is.
+        model: A causal model of Transformers. Its layers are replaced. One loaded in 4 bits keeps its base.
         rank: The rank of the change of each weight.
         alpha: Changes are multiplied by alpha / rank.
         dropout: The share of an adapter's inputs that training drops.
         layers: ``all-linear`` for all linear layers but the head, or ends of their names, such as ``q_proj``.
-        train: What is trained as it is, in 32 bits: ``embeddings``, ``norms``.
+        train: The parts that are trained directly, in 32 bits: ``embeddings``, ``norms``.
         base: ``nf4`` keeps the weights of all linear layers but the head in 4-bit NormalFloat, with quantized scales
-            (QLoRA, arXiv 2305.14314, section 3); ``full`` leaves them as they are. Computing is in the type that the
-            model has.
-        seed: Of the initial weights A, which are drawn as peft draws them. The global generator is left as it was.
+            (QLoRA, arXiv 2305.14314, section 3); ``full`` leaves them unchanged. Computation is in the model's type.
+        seed: The seed of the initial weights A, which are drawn as peft draws them. The global generator is restored.
 
     Returns:
-        A ``peft.PeftModel``. Its ``save_pretrained`` saves the adapters alone; ``merged`` makes one model of both.
+        A ``peft.PeftModel``. Its ``save_pretrained`` saves only the adapters; ``merged`` makes one model of both.
 
     Raises:
-        InputError: A setting is wrong, no layer has such a name, bitsandbytes is missing, or it cannot take a layer:
+        InputError: A setting is wrong, no layer has such a name, or bitsandbytes is missing or cannot handle a layer:
             on the CPU those whose inputs are no multiple of 64.
 
     Example:
@@ -104,7 +102,7 @@ def with_lora(
     config = peft.LoraConfig(
         task_type="CAUSAL_LM",
         r=settings.rank,
-        lora_alpha=cast(Any, settings.alpha),  # any number will do
+        lora_alpha=cast(Any, settings.alpha),  # peft accepts any number
         lora_dropout=settings.dropout,
         target_modules=named,
         modules_to_save=kept or None,
@@ -117,14 +115,16 @@ def with_lora(
 
 
 def merged(model: Any) -> Any:
-    """Make one plain model of a model and its adapters. A 4-bit base becomes ordinary weights first, of the values that
-    it has in training: peft itself would round the sum to 4 bits again.
+    """Return one plain model, made of a model and its adapters.
+
+    A 4-bit base first becomes ordinary weights with the values that it has in training, since peft itself would round
+    the sum to 4 bits again.
 
     Args:
-        model: What ``with_lora`` returned, in which its layers are replaced, or a saved one that peft opened.
+        model: A model from ``with_lora``, whose layers are replaced, or a saved one that peft opened.
 
     Returns:
-        The model below, with the weights W + (alpha / rank) B A.
+        The base model, with the weights W + (alpha / rank) B A.
     """
     if getattr(model.get_base_model(), "is_loaded_in_4bit", False):
         config, state = model.peft_config[model.active_adapter], peft.get_peft_model_state_dict(model)
@@ -141,10 +141,10 @@ def _add_adapters(model: Any, config: Any, seed: int = 0) -> Any:
 
 
 def _linear_layers(model: Any) -> dict[str, nn.Linear]:
-    """Those that peft's ``all-linear`` means, by name: all but the head."""
+    """Return the layers of peft's ``all-linear`` by name: all but the head."""
     head = model.get_output_embeddings()
     found = {name: each for name, each in model.named_modules() if isinstance(each, nn.Linear) and each is not head}
-    # The lab's own: CLEX has no linear layers, and none is to be quantized if it had.
+    # Only a safeguard: CLEX has no linear layers, which must not be quantized.
     return {name: each for name, each in found.items() if ".rotary_emb." not in name}
 
 
@@ -157,7 +157,7 @@ def _check_layers(model: Any, layers: list[str]) -> None:
 
 
 def _list_fully_trained(model: Any, train: Sequence[str]) -> list[str]:
-    """The names of the modules that are trained without an adapter: those of ``train``, and CLEX."""
+    """Return the names of the modules that are trained without an adapter: those of ``train``, and CLEX."""
     kinds = {each: name for name, each in model.named_modules()}
     names = [kinds[model.get_input_embeddings()]] if "embeddings" in train else []
     if "norms" in train:
@@ -170,17 +170,18 @@ def _quantize(model: Any) -> None:
     for name, layer in _linear_layers(model).items():
         weight, bias = layer.weight, layer.bias
         if weight.device.type == "cpu" and layer.in_features % BLOCK:
-            # There bitsandbytes 0.50.2 dequantizes some of these wrongly, as rows of 32 or 96.
+            # On the CPU, bitsandbytes 0.50.2 dequantizes some of these wrongly, such as rows of 32 or 96.
             raise InputError(
                 f"adapters.base=nf4: {name} has {layer.in_features} inputs; must be a multiple of {BLOCK} on the CPU"
             )
         new = bnb.nn.Linear4bit(layer.in_features, layer.out_features, bias is not None, weight.dtype, device="meta")
         packed = bnb.nn.Params4bit(weight.data, requires_grad=False, quant_type="nf4", module=new)
         new.weight, new.bias = packed.to(weight.device), bias
-        # It would repack the weights of a model in evaluation for some processors, and not unpack them for training.
+        # Otherwise it repacks the weights of a model in evaluation for some processors, and does not unpack them for
+        # training.
         new.support_avx512bf16_for_cpu = False
         model.set_submodule(name, new)
-    model.is_loaded_in_4bit = True  # by which peft chooses its layers
+    model.is_loaded_in_4bit = True  # peft chooses its layers by this attribute
 
 
 def _bitsandbytes() -> Any:
@@ -198,7 +199,7 @@ def _dequantize(model: Any) -> Any:
             plain.weight, plain.bias = nn.Parameter(weight), layer.bias
             model.set_submodule(name, plain)
     model.is_loaded_in_4bit = False
-    # A model that was loaded in 4 bits says so in its config, and what is saved would be opened as such.
+    # The config of a model loaded in 4 bits says so, and the saved model would be opened as such.
     for owner, name in ((model, "hf_quantizer"), (model, "quantization_method"), (model.config, "quantization_config")):
         if hasattr(owner, name):
             delattr(owner, name)
@@ -208,7 +209,7 @@ def _dequantize(model: Any) -> Any:
 @contextmanager
 def _ignore_peft_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
-        # peft 0.21.2 asks Transformers 5.23 for an attribute that got another name there.
+        # peft 0.21.2 asks Transformers 5.23 for an attribute that was renamed there.
         warnings.filterwarnings("ignore", "`is_gradient_checkpointing` is deprecated", FutureWarning)
         yield
 

@@ -21,8 +21,9 @@ try:
 except ImportError as error:
     raise ImportError(describe_missing("synthlab.huggingface.relative_maps", "transformers", "lm")) from error
 
-NAME = "synthlab_relative"  # of the attention function, in the registry of Transformers
-ATTENTION = {"llama": "self_attn", "mistral": "self_attn", "qwen2": "self_attn", "gpt_neox": "attention"}  # of a layer
+NAME = "synthlab_relative"  # name of the attention function in the registry of Transformers
+# Attribute of a layer that is its attention.
+ATTENTION = {"llama": "self_attn", "mistral": "self_attn", "qwen2": "self_attn", "gpt_neox": "attention"}
 MOVING = ("dynamic", "longrope")  # kinds of RoPE whose frequencies depend on the length
 
 
@@ -30,18 +31,18 @@ def with_map(model: Any, name: str, **arguments: Any) -> Any:
     """Return a causal model whose rotary embedding has a map of relative positions, as in conf/encoding.
 
     Args:
-        model: A model of Transformers of type llama, mistral, qwen2 or gpt_neox. It is left as it is.
+        model: A model of Transformers of type llama, mistral, qwen2 or gpt_neox. It is not changed.
         name: self_extend, rerope, leaky_rerope or dual_chunk.
-        arguments: The keys of conf/encoding/NAME.yaml but ``base``: frequencies are those of the model.
+        arguments: The keys of conf/encoding/NAME.yaml except ``base``: frequencies are those of the model.
 
     Returns:
-        A copy of the model that shares its weights. It takes padding and grows a cache, as in ``generate``. Positions
-        count the tokens of a text alone, by ``attention_mask``; cached ones must be consecutive. Memory and time are
-        those of eager attention, and of two more matrices of queries and keys for each pair of dimensions.
+        A copy of the model that shares its weights. It supports padding and a growing cache, as in ``generate``.
+        Positions count the tokens of a text without padding, by ``attention_mask``; cached ones must be consecutive.
+        Memory and time are those of eager attention, plus two matrices of queries and keys for each pair of dimensions.
 
     Raises:
         InputError: The model is of another type or its frequencies depend on the length; the map is unknown or its
-            arguments are wrong; or, in a call, a cache is static, or has texts with padding behind them.
+            arguments are wrong; or, in a call, a cache is static, or has right-padded texts.
 
     Example:
         >>> import torch
@@ -77,7 +78,7 @@ def with_map(model: Any, name: str, **arguments: Any) -> Any:
 
 
 class _Unrotated(nn.Module):
-    """Takes the place of a model's rotary embedding: rotates nothing, since attention does."""
+    """A replacement of a model's rotary embedding that rotates nothing, since attention does."""
 
     def __init__(self, rotary: nn.Module, encoding: RelativeRoPE):
         super().__init__()
@@ -86,14 +87,15 @@ class _Unrotated(nn.Module):
         self.register_buffer("inv_freq", cast(Tensor, rotary.inv_freq).clone(), persistent=False)
 
     def forward(self, x: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
-        """Return cosines and sines of angles of 0, [.., T, 2 pairs], times the scale that YaRN gives queries and
-        keys."""
+        """Return cosines and sines of angles of 0, [.., T, 2 pairs], times the scale of YaRN's queries and keys."""
         cos = x.new_full((*position_ids.shape, 2 * len(self.inv_freq)), self.attention_scaling)
         return cos, torch.zeros_like(cos)
 
     def logits(self, q: Tensor, k: Tensor, position_ids: Tensor) -> Tensor:
-        """Return the products [B, H, Q, K] of queries [B, H, Q, d] and keys [B, H, K, d]. Dimensions beyond the
-        frequencies are not rotated, as in GPT-NeoX."""
+        """Return the products [B, H, Q, K] of queries [B, H, Q, d] and keys [B, H, K, d].
+
+        Dimensions beyond the frequencies are not rotated, as in GPT-NeoX.
+        """
         keys = _key_positions(position_ids, k.shape[2])
         own, pairs = position_ids[None, ..., None], len(self.inv_freq)
         relative = cast(Tensor, self.encoding.relative(own, keys[None, :, None].expand(-1, -1, q.shape[2], -1)))
@@ -117,7 +119,10 @@ def _attention(
     position_ids: Tensor,
     **others: Any,
 ) -> tuple[Tensor, Tensor]:
-    """Attend, as Transformers calls it: [B, T, H, d] and the weights, from [B, H, T, d]. Heads may share keys."""
+    """Return attention outputs [B, T, H, d] and weights, from [B, H, T, d], as Transformers calls it.
+
+    Heads may share keys.
+    """
     shared = query.shape[1] // key.shape[1]
     key, value = (each.repeat_interleave(shared, 1) for each in (key, value))
     logits = cast(_Unrotated, module.rotary).logits(query, key, position_ids) * scaling
@@ -133,7 +138,7 @@ def _key_positions(position_ids: Tensor, keys: int) -> Tensor:
     if position_ids.shape[1] == keys:
         return position_ids
     if (position_ids.diff() != 1).any():
-        raise InputError("position_ids: must be consecutive beside a cache, which does not keep positions")
+        raise InputError("position_ids: must be consecutive with a cache, which does not store positions")
     return position_ids[:, -1:] - torch.arange(keys - 1, -1, -1, device=position_ids.device)
 
 
@@ -142,14 +147,14 @@ def _multiply(q: Tensor, k: Tensor) -> Tensor:
 
 
 def _check_cache(module: nn.Module, args: tuple, kwargs: dict[str, Any]) -> None:
-    """Refuse a cache whose keys' positions cannot be told from those of the new tokens."""
+    """Raise InputError for a cache whose key positions do not follow from those of the new tokens."""
     cache, mask = (kwargs.get(name) for name in ("past_key_values", "attention_mask"))
     if cache is None:
         return
     if cache.is_compileable:
         raise InputError(f"past_key_values={type(cache).__name__}: must be a cache that grows, as DynamicCache")
     if tells_padding(mask) and cache.get_seq_length() and (mask.long().diff() < 0).any():
-        raise InputError("attention_mask: has padding behind tokens, beside a cache; pad before the texts")
+        raise InputError("attention_mask: is padded on the right, with a cache; pad on the left")
 
 
 AttentionInterface.register(NAME, _attention)

@@ -14,25 +14,25 @@ from torch.utils.hooks import RemovableHandle
 from synthlab.errors import InputError
 from synthlab.finetuning.patterns import PATTERNS, Pattern
 
-KERNELS = ("eager", "sdpa", "synthlab_relative")  # the attention functions that take a mask for each head
+KERNELS = ("eager", "sdpa", "synthlab_relative")  # the attention functions that accept a mask for each head
 
 
 def sparse_in_training(model: nn.Module, name: str, **arguments: Any) -> RemovableHandle:
-    """Let a causal model attend by a pattern while it is in training mode; in evaluation it attends as before.
+    """Make a causal model attend by a pattern in training mode; evaluation mode is unchanged.
 
-    Each call in training mode gets the mask [B, H, T, T] of the pattern for its ``attention_mask``.
+    Each call in training mode gets the mask [B, H, T, T] of the pattern as its ``attention_mask``.
 
     Args:
-        model: A model of Transformers whose ``attn_implementation`` is eager or sdpa, as they take such masks.
-        name: shifted or rolled: those of LongLoRA, the second of which leaks.
+        model: A model of Transformers whose ``attn_implementation`` is eager or sdpa, which accept such masks.
+        name: shifted or rolled, the patterns of LongLoRA; the second leaks future tokens.
         arguments: The keys of conf/pattern/NAME.yaml.
 
     Returns:
-        A handle whose method ``remove`` takes the pattern away.
+        A handle whose method ``remove`` removes the pattern.
 
     Raises:
         InputError: The pattern is unknown or its arguments are wrong; or, in a call, texts are padded, do not fit the
-            groups, or the attention function takes no such mask.
+            groups, or the attention function accepts no such mask.
 
     Example:
         >>> import torch
@@ -53,7 +53,7 @@ def sparse_in_training(model: nn.Module, name: str, **arguments: Any) -> Removab
         given = dict(zip(inspect.signature(module.forward).parameters, args, strict=False)) | kwargs
         mask = given.get("attention_mask")
         if mask is not None and not mask.all():
-            raise InputError("attention_mask: has zeros; must be all ones, for groups are of whole windows")
+            raise InputError("attention_mask: has zeros; must be all ones, because groups divide whole windows")
         texts = next(each for each in map(given.get, ("input_ids", "inputs_embeds")) if each is not None)
         return (), given | {"attention_mask": pattern_mask(module, pattern, *texts.shape[:2])}
 
@@ -61,7 +61,7 @@ def sparse_in_training(model: nn.Module, name: str, **arguments: Any) -> Removab
 
 
 def pattern_mask(model: Any, pattern: Pattern, rows: int, length: int) -> Shaped[Tensor, "B H T T"]:
-    """Return the mask of a pattern as the model's attention takes it.
+    """Return the mask of a pattern in the form of the model's attention.
 
     Args:
         model: A causal model of Transformers.
@@ -73,11 +73,11 @@ def pattern_mask(model: Any, pattern: Pattern, rows: int, length: int) -> Shaped
         True where a query sees a key, for sdpa; for eager attention 0 there, and the least number elsewhere.
 
     Raises:
-        InputError: The pattern does not fit the heads or the length, or the model's attention function takes no mask.
+        InputError: The pattern does not fit the heads or the length, or the model's attention function accepts no mask.
     """
     kernel = model.config._attn_implementation
     if kernel not in KERNELS:
-        raise InputError(f"attn_implementation={kernel}: takes no mask for each head; choose eager or sdpa")
+        raise InputError(f"attn_implementation={kernel}: accepts no mask for each head; choose eager or sdpa")
     seen = pattern.mask(model.config.num_attention_heads, length).to(model.device).expand(rows, -1, -1, -1)
     if kernel == "sdpa":
         return seen

@@ -10,7 +10,7 @@ except ImportError as error:
 
 
 def byte_tokenizer() -> PreTrainedTokenizerFast:
-    """Make the tokenizer of models of ``task=text``: each byte of a text, in UTF-8, is its token.
+    """Return the tokenizer of models of ``task=text``: each byte of a text, in UTF-8, is a token.
 
     Returns:
         A tokenizer of 256 tokens. Its padding, on the left, is a token beyond them, which the attention mask excludes.
@@ -27,7 +27,7 @@ def byte_tokenizer() -> PreTrainedTokenizerFast:
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     tokenizer.decoder = decoders.ByteLevel()
-    # A text that has the letters <pad> is read as these letters.
+    # A text with the letters <pad> is read as these letters.
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, pad_token="<pad>", padding_side="left", split_special_tokens=True
     )

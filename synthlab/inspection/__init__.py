@@ -1,4 +1,4 @@
-"""Looking inside trained models: what each layer computes, by name, and what changes when it is replaced."""
+"""Inspection of trained models: what each layer computes, by name, and what changes when it is replaced."""
 
 from synthlab.inspection.activations import Activations
 from synthlab.inspection.hooked import HookedTransformer, HookPoint

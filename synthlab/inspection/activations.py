@@ -1,4 +1,4 @@
-"""What a model computed inside, by name."""
+"""Activations of a model by name."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,10 +18,12 @@ from synthlab.models.transformer import Decoder
 
 
 class Activations(dict[Any, Tensor]):
-    """What a model computed for N sequences of T tokens, by the name of the hook point; printed as names and shapes.
+    """A model's activations for N sequences of T tokens, by the name of the hook point; printed as names and shapes.
 
     ``activations["pattern", 0]`` is short for ``activations["blocks.0.attn.hook_pattern"]``, as in TransformerLens.
-    ``tokens`` are those of each sequence, BOS and EOS included, as texts: N lists of T.
+    ``tokens`` has the tokens of each sequence, BOS and EOS included, as texts: N lists of T.
+
+    ``activations["pattern", 0]`` is short for ``activations["blocks.0.attn.hook_pattern"]``, as in TransformerLens.
     """
 
     def __init__(self, values: Mapping[str, Tensor], tokens: Sequence[Sequence[str]]):
@@ -29,7 +31,7 @@ class Activations(dict[Any, Tensor]):
         self.tokens = [list(row) for row in tokens]
 
     def __missing__(self, name: Any) -> Tensor:
-        """The activation with a short name."""
+        """Return the activation with a short name."""
         return self[full_name(name, self)]
 
     def __repr__(self) -> str:
@@ -39,8 +41,10 @@ class Activations(dict[Any, Tensor]):
 
 @contextmanager
 def attach_hooks(model: HookedTransformer, hooks: Any) -> Iterator[None]:
-    """Call each hook at its place while the model runs. Raises InputError for what is no hook, and for a name that the
-    model does not have."""
+    """Call each hook at its place while the model runs.
+
+    Raises InputError for an invalid hook, and for a name that the model does not have.
+    """
     points, handles = model.hook_points(), []
     pairs = _pairs(hooks)
     missing = [name for name, _ in pairs if name not in points]
@@ -58,7 +62,7 @@ def attach_hooks(model: HookedTransformer, hooks: Any) -> Iterator[None]:
 def run_with_hooks(
     model: HookedTransformer, tokens: Tensor, positions: Tensor | None = None, hooks: Any = ()
 ) -> Tensor:
-    """The output at every token, with the changes that ``hooks`` make."""
+    """Return the output at every token, with the changes of ``hooks``."""
     with torch.no_grad(), attach_hooks(model, hooks):
         return model(tokens, positions)
 
@@ -66,20 +70,22 @@ def run_with_hooks(
 def run_with_cache(
     model: HookedTransformer, tokens: Tensor, positions: Tensor | None = None, hooks: Any = ()
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """The output at every token, and the value at every hook point, with the changes that ``hooks`` make."""
+    """Return the output at every token, and the value at every hook point, with the changes of ``hooks``."""
     values: dict[str, Tensor] = {}
 
     def keep(activation: Tensor, point: HookPoint) -> None:
         values[point.name] = activation.detach().clone()  # a later hook may edit in place
 
-    with attach_hooks(model, hooks):  # which come first, so that what they make is kept
+    with attach_hooks(model, hooks):  # user hooks first, so that their results are recorded
         return run_with_hooks(model, tokens, positions, [(name, keep) for name in model.hook_points()]), values
 
 
 def added_logits(model: Decoder, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B H T T"]:
-    """What the position encoding adds to the first layer's attention logits: the logits minus those of the same weights
-    without position encoding. Minus infinity where a token (row) does not see another. ``model`` is an ensemble of
-    one."""
+    """Return what the position encoding adds to the first layer's attention logits.
+
+    That is the logits minus those of the same weights without position encoding; minus infinity where a token (row)
+    does not see another. ``model`` is an ensemble of one.
+    """
     plain = HookedTransformer(model)
     plain.encoding = NOPE
     models = HookedTransformer(model), plain
@@ -105,7 +111,7 @@ def _shape_and_type(values: Tensor) -> str:
 
 
 def _pairs(hooks: Any) -> list[Hook]:
-    """``hooks`` as a list. Raises InputError for what is none."""
+    """Return ``hooks`` as a list. Raises InputError for an invalid one."""
     if not isinstance(hooks, Iterable) or isinstance(hooks, str):
         raise InputError(f"hooks={shorten(hooks)}: must be a list of pairs of a name and a function")
     pairs: list[Hook] = []

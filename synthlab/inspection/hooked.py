@@ -1,8 +1,8 @@
 """One trained model with hook points at the places of docs/inside.md: whole texts, no packed rows.
 
-Read it from ``HookedTransformer.forward`` to ``HookedBlock`` and ``HookedAttention``. The names are TransformerLens'
-(Nanda and Bloom, 2022) where it has them. It runs the layers of the model itself, over the plain layout: training one
-trains the other.
+Read it from ``HookedTransformer.forward`` to ``HookedBlock`` and ``HookedAttention``. The names are those of
+TransformerLens (Nanda and Bloom, 2022) where it has them. It runs the layers of the model itself, over the plain
+layout: training one trains the other.
 
 Letters of shapes: B batch, T tokens, D width, H heads, d = D / H; queries Q and keys K are the T tokens; V outputs: 1
 for regression, the vocabulary for a language. Layers have a first dimension of models, here one.
@@ -25,21 +25,20 @@ from synthlab.models.encodings.plain import NoPE
 from synthlab.models.layers import MLP
 from synthlab.models.transformer import Decoder
 
-NOPE = NoPE(Dims(width=1, heads=1))  # which ignores the sizes
+NOPE = NoPE(Dims(width=1, heads=1))  # NoPE ignores the sizes
 
 
 class HookPoint(nn.Identity):
-    """A named place where values pass through: hooks registered here see them, without the dimension of models, and may
-    replace them.
+    """A named identity: hooks registered here see the values, without the dimension of models, and may replace them.
 
     Attributes:
-        name: Where it is, such as ``blocks.0.attn.hook_pattern``.
+        name: Its place, such as ``blocks.0.attn.hook_pattern``.
     """
 
     name = ""
 
     def __call__(self, values: Float[Tensor, "1 *N"]) -> Float[Tensor, "1 *N"]:
-        """Return the values, or what hooks replace them by."""
+        """Return the values, or their replacement by hooks."""
         return super().__call__(values.squeeze(0)).unsqueeze(0)
 
 
@@ -63,14 +62,13 @@ class HookedAttention(nn.Module):
         pattern = self.hook_pattern(self.attention.normalize(scores))  # 1 B H Q K
         z = self.hook_z(layout.mix(pattern, v.transpose(2, 3)).transpose(2, 3))  # 1 B T H d
         to_stream = self.attention.output.weight.unflatten(1, (self.attention.heads, -1))  # 1 H d D
-        result = self.hook_result(torch.einsum("ebthd,ehdD->ebthD", z, to_stream))  # what each head adds
+        result = self.hook_result(torch.einsum("ebthd,ehdD->ebthD", z, to_stream))  # the contribution of each head
         return result.sum(-2) + self.attention.output.bias
 
     def score(
         self, q: Float[Tensor, "1 B T H d"], k: Float[Tensor, "1 B T H d"], layout: Causal, encoding: Encoding
     ) -> Float[Tensor, "1 B H Q K"]:
-        """Return the attention logits: those of the same queries and keys without positions, and what the encoding
-        adds."""
+        """Return the attention logits: a part from queries and keys without positions, and a part from the encoding."""
         rot_q, rot_k = self.attention.rotate(q, k, layout, encoding)
         rot_q, rot_k = self.hook_rot_q(rot_q), self.hook_rot_k(rot_k)
         q, k, rot_q, rot_k = (each.transpose(2, 3) for each in (q, k, rot_q, rot_k))
@@ -116,7 +114,7 @@ class HookedTransformer(nn.Module):
         model: A decoder of the lab, an ensemble of one: ``TrainedModel.module``. Its layers are shared.
 
     Raises:
-        InputError: It is an ensemble of several.
+        InputError: ``model`` is an ensemble of several models.
     """
 
     def __init__(self, model: Decoder):
@@ -135,17 +133,19 @@ class HookedTransformer(nn.Module):
                 module.name = name
 
     def __call__(self, tokens: Any, positions: Any = None) -> Any:
-        """What ``forward`` returns."""
-        if not torch.compiler.is_compiling():  # what is exported depends on no number
+        """Check the arguments, and return what ``forward`` returns."""
+        if not torch.compiler.is_compiling():  # an exported graph cannot depend on values
             self._check(tokens, positions)
         return super().__call__(tokens, positions)
 
     def forward(
         self, tokens: Int[Tensor, "B T"], positions: Int[Tensor, "B T"] | None = None
     ) -> Float[Tensor, "B T V"]:
-        """Return the output at every token. A sequence of a regression task is BOS (2), its symbols, EOS (3), and its
-        output is that of EOS. ``positions`` are 0..T - 1 unless given. Called as a module, it raises InputError for
-        other tokens and positions."""
+        """Return the output at every token.
+
+        A sequence of a regression task is BOS (2), its symbols, EOS (3), and its output is that of EOS. ``positions``
+        are 0..T - 1 by default. Called as a module, it raises InputError for invalid tokens and positions.
+        """
         if positions is None:
             positions = torch.arange(tokens.shape[1], device=tokens.device).expand(tokens.shape)
         layout = Causal.build(self.encoding, positions[None], causal_mask(tokens.shape[1], tokens.device))
@@ -156,7 +156,7 @@ class HookedTransformer(nn.Module):
         return self.hook_out(self.head(self.hook_normalized(self.norm(h)))).squeeze(0)
 
     def _check(self, tokens: Any, positions: Any) -> None:
-        """Raise InputError unless ``tokens`` are known ones, [B, T], and ``positions`` as many, or None."""
+        """Raise InputError unless ``tokens`` are known ones, [B, T], and ``positions`` of the same shape, or None."""
         shape = list(tokens.shape) if isinstance(tokens, Tensor) else []
         of_positions = (self.encoding.longest(), "positions of the encoding")
         of_tokens = (self.token_embeddings.shape[1], "tokens")
@@ -172,13 +172,15 @@ class HookedTransformer(nn.Module):
                 raise InputError(f"{name}: from {values.min()} to {values.max()}; must be 0 to {end - 1:g}, {what}")
 
     def hook_points(self) -> dict[str, HookPoint]:
-        """Every hook point by its name, in the order of computation within each module."""
+        """Return every hook point by its name, in the order of computation within each module."""
         return {name: module for name, module in self.named_modules() if isinstance(module, HookPoint)}
 
 
 def full_name(name: Any, names: Iterable[str]) -> str:
-    """Which of ``names`` is meant by a short name, such as ``("pattern", 0)``: the one that ends in
-    ``hook_{name[0]}`` in the block ``name[1]``. Raises InputError where there is none."""
+    """Return the one of ``names`` that a short name, such as ``("pattern", 0)``, stands for.
+
+    It ends in ``hook_{name[0]}`` in the block ``name[1]``. Raises InputError if there is none.
+    """
     names = list(names)
     if isinstance(name, tuple) and len(name) == 2:
         start, end = f"blocks.{name[1]}.", f".hook_{name[0]}"

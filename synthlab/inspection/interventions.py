@@ -1,7 +1,7 @@
 """Changes to what a model computes: hooks for ``TrainedModel.run_with_hooks`` and ``run_with_cache``.
 
-A hook is a pair of a name and a function, which is given the activation there and its hook point, and returns what
-takes its place, or None to leave it. These make such pairs; any function of one's own will do. docs/inside.md has
+A hook is a pair of a name and a function. The function takes the activation and its hook point, and returns a
+replacement, or None for no change. These functions make such pairs; you can write your own. docs/inside.md has
 examples.
 """
 
@@ -17,30 +17,30 @@ from synthlab.errors import InputError
 from synthlab.inspection.hooked import full_name
 
 Hook = tuple[str, Callable[[Tensor, Any], Tensor | None]]
-HEADS_SECOND = ("scores", "pattern")  # ends of names of activations [N, heads, queries, keys]
+HEADS_SECOND = ("scores", "pattern")  # endings of names of activations [N, heads, queries, keys]
 
 
 @check_arguments
 def zero_head(layer: int, head: int, tokens: Any = slice(None)) -> Hook:
-    """Silence a head: ``replace_head`` with 0."""
+    """Return a hook that silences a head: ``replace_head`` with 0."""
     return replace_head(layer, head, 0.0, tokens)
 
 
 @check_arguments
 def replace_head(layer: int, head: int, values: Any, tokens: Any = slice(None)) -> Hook:
-    """Replace what a head reads from the values.
+    """Return a hook that replaces a head's output, the weighted sum of its values.
 
     Args:
         layer: The block, from 0.
         head: The head, from 0.
-        values: What takes its place, of a shape that broadcasts to [N, T, d]: N sequences, T tokens that are replaced,
-            head width d; to [N, d] where ``tokens`` is one index. For mean ablation, the mean over other sequences:
+        values: The replacement, of a shape that broadcasts to [N, T, d]: N sequences, T replaced tokens, head width d;
+            to [N, d] if ``tokens`` is one index. For mean ablation, use the mean over other sequences:
             ``activations["z", layer][:, :, head].mean(0)``.
-        tokens: Where: an index of tokens, or a slice or list of such. Everywhere unless given.
+        tokens: The tokens where it is replaced: an index, a slice or a list; by default all.
 
     Returns:
-        A hook at ``blocks.{layer}.attn.hook_z``. Applied, it raises InputError for a layer, head or tokens that there
-        are not, and for values that do not fit.
+        A hook at ``blocks.{layer}.attn.hook_z``. When it runs, it raises InputError for a layer, head or tokens that do
+        not exist, and for values of a wrong shape.
     """
 
     def replace(z: Tensor, point: Any) -> Tensor:
@@ -61,16 +61,16 @@ def replace_head(layer: int, head: int, values: Any, tokens: Any = slice(None)) 
 
 @check_arguments
 def patch(source: Mapping[str, Tensor], name: Any, tokens: Any = slice(None)) -> Hook:
-    """Replace an activation by that of other sequences (activation patching).
+    """Return a hook that replaces an activation by that of other sequences (activation patching).
 
     Args:
         source: The activations of the other sequences, as many and as long, from ``run_with_cache``.
         name: The name of the activation, such as ``blocks.0.hook_resid_post``, or its short form ``("resid_post", 0)``.
-        tokens: Where: an index of tokens, or a slice or list of such. Everywhere unless given. Scores and patterns have
+        tokens: The tokens where it is replaced: an index, a slice or a list; by default all. Scores and patterns have
             no dimension of tokens and are patched everywhere.
 
     Returns:
-        A hook at ``name``. Applied, it raises InputError where the shapes differ, and for tokens that there are not.
+        A hook at ``name``. When it runs, it raises InputError if the shapes differ, and for tokens that do not exist.
 
     Raises:
         InputError: ``source`` has no such activation; ``tokens`` are given for scores or a pattern.
@@ -95,8 +95,10 @@ def patch(source: Mapping[str, Tensor], name: Any, tokens: Any = slice(None)) ->
 
 
 def _places(tokens: Any, count: int, name: str) -> Tensor:
-    """The indices, from 0, of the ``count`` tokens that are meant by ``tokens``: of one index, a tensor without
-    dimensions. Raises InputError."""
+    """Return the indices, from 0, of the ``count`` tokens that ``tokens`` selects. Raises InputError.
+
+    For one index, the result is a tensor without dimensions.
+    """
     try:
         places = torch.as_tensor(np.array(np.arange(count)[tokens]))
     except (IndexError, TypeError, ValueError):

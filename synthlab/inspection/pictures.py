@@ -1,4 +1,4 @@
-"""Pictures of one model: where its heads attend, and its error by length."""
+"""Plots of one model: where its heads attend, and its error by length."""
 
 import os
 from typing import TYPE_CHECKING
@@ -13,12 +13,12 @@ from synthlab.inspection.activations import Activations
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LABELLED = 24  # tokens whose texts fit along an axis
+LABELLED = 24  # the most tokens whose texts fit along an axis
 INCHES = 2.6  # the side of a panel
 
 
 def attention(activations: Activations, path: str | os.PathLike[str] | None = None) -> "Figure":
-    """The attention weights of one sequence: a panel for each head, a row of panels for each layer.
+    """Plot the attention weights of one sequence: a panel for each head, a row of panels for each layer.
 
     Raises InputError for activations of several sequences.
     """
@@ -36,12 +36,13 @@ def attention(activations: Activations, path: str | os.PathLike[str] | None = No
     )
     greatest = max(values.abs().max().item() for values in layers)
     signed = min(values.min().item() for values in layers) < 0  # weights of linear attention can be negative
-    # BOS sees itself alone, with the weight 1, beside which those of long sequences would be too pale to be seen.
+    # BOS attends only to itself, with weight 1; on a linear scale the weights of long sequences would be too pale next
+    # to it.
     norm, colours = (CenteredNorm(0.0, greatest), "RdBu") if signed else (PowerNorm(0.5, 0.0, greatest), "Blues")
     for (layer, head), axes in np.ndenumerate(grid):
         axes.imshow(layers[layer][0, head].numpy(), norm=norm, cmap=colours)
         axes.set_title(f"layer {layer}, head {head}", fontsize="small")
-    every = 1 if len(texts) <= LABELLED else 10 * -(-len(texts) // 200)  # of many, the places of some
+    every = 1 if len(texts) <= LABELLED else 10 * -(-len(texts) // 200)  # label only some of many tokens
     places = range(0, len(texts), every)
     labels = texts if every == 1 else list(map(str, places))
     for axes in grid[-1]:
@@ -58,7 +59,7 @@ def attention(activations: Activations, path: str | os.PathLike[str] | None = No
 def plot_by_length(
     metrics: pd.DataFrame, metric: str, meaning: str, train_length: int, path: str | os.PathLike[str] | None = None
 ) -> "Figure":
-    """A metric at each length, the training lengths shaded; on a logarithmic scale where all values are positive."""
+    """Plot a metric at each length, with the training lengths shaded; on a log scale if all values are positive."""
     import matplotlib.pyplot as plt
 
     check_picture("path", path)

@@ -18,16 +18,21 @@ class Probe(NamedTuple):
 
     @check_arguments
     def predict(self, features: Real[Tensor, "N D"]) -> Float[Tensor, " N"]:
-        """What the probe reads from each row, in double precision. Raises InputError for rows of another width."""
+        """Return the probe's prediction for each row, in double precision.
+
+        Raises InputError for rows of another width.
+        """
         if features.shape[1] != len(self.weight):
             raise InputError(f"features: have {features.shape[1]} columns; must be {len(self.weight)}, as fitted")
         return features.double() @ self.weight + self.offset
 
     @check_arguments
     def r2(self, features: Real[Tensor, "N D"], targets: Real[Tensor, " N"]) -> float:
-        """The fraction of the variance of ``targets`` that the probe explains: 1 for all of it, 0 for no more than
-        their mean, negative for less. NaN where the targets are all the same. Raises InputError unless there is a
-        target for each row."""
+        """Return the fraction of the variance of ``targets`` that the probe explains.
+
+        It is 1 for all of it, 0 for no more than their mean, negative for less, and NaN if all targets are equal.
+        Raises InputError unless there is a target for each row.
+        """
         targets = targets.double()
         residual, total = (targets - self.predict(features)).square().sum(), (targets - targets.mean()).square().sum()
         return float(1 - residual / total) if total else float("nan")
@@ -35,15 +40,16 @@ class Probe(NamedTuple):
 
 @check_arguments
 def fit_probe(features: Real[Tensor, "N D"], targets: Real[Tensor, " N"]) -> Probe:
-    """Fit a linear probe by least squares; of several that fit alike, the one with the smallest coefficients. Score it
-    on other sequences than those it is fitted to (``Probe.r2``).
+    """Fit a linear probe by least squares; if several fit equally well, the one with the smallest coefficients.
+
+    Score it on sequences other than those it is fitted to (``Probe.r2``).
 
     Args:
         features: Activations, a row for each sequence, such as ``activations["resid_post", 0][:, -1]``.
-        targets: The number to be read from each row.
+        targets: The number to predict from each row.
 
     Raises:
-        InputError: They are no rows and as many numbers, one or more; or not all are finite.
+        InputError: The rows are empty, do not match the targets in number, or not all numbers are finite.
 
     Example:
         >>> import torch
@@ -58,7 +64,7 @@ def fit_probe(features: Real[Tensor, "N D"], targets: Real[Tensor, " N"]) -> Pro
     features, targets = features.double().cpu(), targets.double().cpu()
     if not (features.isfinite().all() and targets.isfinite().all()):
         raise InputError("features: not all numbers are finite, or not all targets are")
-    # Centred, so that the smallest coefficients are sought of the slopes alone.
+    # Centred, so that only the slopes are made small, not the offset.
     middle, mean = features.mean(0), targets.mean()
     weight = torch.linalg.lstsq(features - middle, (targets - mean)[:, None], driver="gelsd").solution.squeeze(1)
     return Probe(weight, float(mean - middle @ weight))

@@ -1,4 +1,4 @@
-"""The config of a run on a language: everything that decides its numbers."""
+"""The config of a run on a language."""
 
 import json
 from typing import Annotated, Any, Literal
@@ -9,12 +9,12 @@ from synthlab.alignment.windows import extra_range, min_context
 from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed, Settings, drop_followers
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
-# Fields that came later, and the name of the member that each had before, which is none now.
+# Fields that later versions added; each default equals the behaviour of earlier versions.
 LATER = {"positions": "contiguous", "pattern": "full", "lora": "none"}
 
 
 class RegularizerSettings(Settings):
-    """How the regularizer is applied; each field is described in ``conf/family/language.yaml``."""
+    """The settings of the regularizer; ``conf/family/language.yaml`` describes each field."""
 
     alpha: Annotated[float, Field(ge=0)]
     windows: Literal[1, 2]
@@ -25,7 +25,7 @@ class RegularizerSettings(Settings):
 
 
 class Finetune(Settings):
-    """A second training under the extension; each field is described in ``conf/family/language.yaml``."""
+    """The settings of a second training under the extension; ``conf/family/language.yaml`` describes each field."""
 
     steps: Annotated[int, Field(ge=0)]
     lr: PositiveFloat
@@ -33,7 +33,7 @@ class Finetune(Settings):
 
 
 class Evaluation(Settings):
-    """How a language model is tested; each field is described in ``conf/family/language.yaml``."""
+    """The settings of evaluation; ``conf/family/language.yaml`` describes each field."""
 
     sequences: Count
     questions: Count
@@ -44,8 +44,8 @@ class Evaluation(Settings):
 class LanguageConfig(Config):
     """A language model, trained on windows of ``train_length`` tokens and tested on contexts up to ``test_length``."""
 
-    # 3: both windows of a text under one draw of positions, calibrated losses; 4: the kind is part of the config;
-    # 5: fused attention
+    # 3: both windows of a text share one draw of positions, calibrated losses; 4: the kind is part of the config; 5:
+    # fused attention
     results_version = 5
     family_module, measures_module = "synthlab.language.family", "synthlab.language.measures"
     fuses, default_task, answer = True, "text", "the next token"
@@ -100,8 +100,11 @@ class LanguageConfig(Config):
 
     @property
     def checkpoints(self) -> range:
-        """Under an extension those of the second training alone: the first is another model's, with another encoding,
-        which runs share. Steps count from the beginning of the first."""
+        """The points of the training curve at which an observer sees the tested model.
+
+        Under an extension these are points of the second training only: the first belongs to another model, with
+        another encoding, which runs share. Steps count from the beginning of the first.
+        """
         if self.extension is None:
             return super().checkpoints
         return range(self.protocol.steps + self.protocol.record_every, self.steps, self.protocol.record_every)
@@ -118,13 +121,13 @@ class LanguageConfig(Config):
 
     @property
     def finetuned(self) -> Protocol:
-        """The protocol of the second training."""
+        """The training settings of the second training."""
         return self.protocol.model_copy(update={"steps": self.finetune.steps, "lr": self.finetune.lr})
 
     def offsets(self, length: int) -> tuple[int, int]:
-        """The minimal and maximal l_extra of windows of ``length`` tokens."""
+        """Return the minimal and maximal l_extra of windows of ``length`` tokens."""
         return extra_range(length, self.alignment.low, self.alignment.high)
 
     def context(self, length: int) -> int:
-        """The minimal context, in tokens, of both windows where they are compared."""
+        """Return the minimal context, in tokens, of both windows where they are compared."""
         return min_context(length, self.alignment.context)

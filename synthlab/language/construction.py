@@ -1,4 +1,4 @@
-"""Build the language model of a config, and check the config before anything runs."""
+"""Construction of a config's language model, and checks of the config before anything runs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -26,8 +26,8 @@ from synthlab.positions.samplers import SAMPLERS, check_sampler
 from synthlab.rng import stream
 from synthlab.training.optimizers import check_optimizer
 
-MOST = 10**6  # tokens of a vocabulary, beyond any use
-LONGEST = 20_000  # tokens of a text for recall
+MOST = 10**6  # the most tokens of a vocabulary
+LONGEST = 20_000  # the most tokens of a text for recall
 KINDS: dict[str, Registry[Any]] = {
     "task": LANGUAGES,
     "encoding": ENCODINGS,
@@ -40,7 +40,7 @@ KINDS: dict[str, Registry[Any]] = {
 
 
 def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
-    """The complete config of the run that ``raw`` describes, with defaults filled in.
+    """Return the complete config of the run that ``raw`` describes, with defaults filled in.
 
     Raises InputError for a run that could not be trained or tested.
     """
@@ -49,7 +49,7 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
     if config.extension is not None and config.extension.get("name") != "none":
         trained = ENCODINGS.find(config.encoding.get("name"))
         if not issubclass(trained, RoPE):
-            raise InputError(f"encoding={config.encoding['name']}: an extension takes the place of rope; choose that")
+            raise InputError(f"encoding={config.encoding['name']}: an extension replaces rope; choose encoding=rope")
         # Defaults of the extension, from the model that it extends.
         known = {
             "trained": config.train_length,
@@ -86,18 +86,18 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
 
 
 def _fill(member: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """``member`` with the values of ``known`` in the place of null."""
+    """Return ``member`` with the values of ``known`` in place of null."""
     unset = {key for key, value in member.items() if value is None}
     return {**member} | {key: known[key] for key in unset & known.keys()}
 
 
 def _window(config: LanguageConfig) -> int:
-    """The tokens of a window of the last training."""
+    """Return the number of tokens of a window of the last training."""
     return (config.finetune.steps and config.finetune.length) or config.train_length
 
 
 def _complete_arguments(name: str, language: Language) -> Mapping[str, Any]:
-    """The arguments that a language fills in. Raises InputError for one that does not say its sizes."""
+    """Return the arguments that a language fills in. Raises InputError for invalid answers about its sizes."""
     ask, is_size = partial(ask_member, "task", name), partial(is_whole, low=1, high=MOST)
     ask("vocabulary", lambda: language.vocabulary, is_size, f"a whole number from 1 to {MOST}")
     return ask(
@@ -133,7 +133,7 @@ def _check_alignment(config: LanguageConfig) -> None:
 
 
 def _check_encodings(config: LanguageConfig, encodings: Mapping[str, Encoding]) -> None:
-    """Refuse texts beyond an encoding's positions, and extensions that cannot replace the encoding."""
+    """Raise InputError for texts beyond an encoding's positions, and extensions that cannot replace the encoding."""
     recall_lengths = [round(multiple * config.train_length) for multiple in config.evaluation.lengths]
     longest = max(config.test_length, config.train_length, config.finetune.length or 0, *recall_lengths)
     # Both windows of a text share one draw of random positions, for all tokens that they cover.
@@ -154,15 +154,15 @@ def _check_encodings(config: LanguageConfig, encodings: Mapping[str, Encoding]) 
             raise InputError(f"extension={name}: must be a variant of rope")
     if config.extension is None and config.finetune.steps:
         raise InputError(
-            f"finetune.steps={config.finetune.steps}: there is no second training without an extension; choose one, or "
-            f"extension=rope for none"
+            f"finetune.steps={config.finetune.steps}: needs an extension; choose one, or extension=rope for a plain "
+            f"second training"
         )
     if config.extension is not None and config.finetune.steps:
         _check_weights(config, config.extension, encodings["extension"])
 
 
 def _check_weights(config: LanguageConfig, extension: Mapping[str, Any], encoding: Encoding) -> None:
-    """Refuse a second training that would leave the weights of an extension as they are."""
+    """Raise InputError for a second training that would not train the weights of an extension."""
     window = _window(config)
     reach = window if config.positions is None else SAMPLERS.build(config.positions).reach(window)
     # Within the length of the first training, such an extension is plain RoPE, whatever its weights.
@@ -173,13 +173,13 @@ def _check_weights(config: LanguageConfig, extension: Mapping[str, Any], encodin
         raise InputError(f"extension.factor={extension['factor']}: must be 2 or more in a second training")
     if reach <= alike:
         raise InputError(
-            f"extension={extension['name']}: has weights that are trained beyond {alike} tokens alone; choose "
+            f"extension={extension['name']}: has weights that only training beyond {alike} tokens affects; choose "
             f"positions that reach farther, as positions=clex, or a larger finetune.length"
         )
 
 
 def _check_positions(config: LanguageConfig, encodings: Mapping[str, Encoding]) -> None:
-    """Refuse a sampler beside an encoding that draws positions itself, and one that goes beyond its positions."""
+    """Raise InputError for a sampler with an encoding that draws positions, or beyond the encoding's positions."""
     if config.positions is None:
         return
     (field, encoding), name = list(encodings.items())[-1], config.positions["name"]
@@ -197,7 +197,7 @@ def _check_positions(config: LanguageConfig, encodings: Mapping[str, Encoding]) 
 
 
 def _check_pattern(config: LanguageConfig) -> None:
-    """Refuse a pattern that does not fit the windows of the last training, or that the model cannot take."""
+    """Raise InputError for a pattern that does not fit the last training's windows, or the model."""
     if config.pattern is None:
         return
     heads, window, pattern = config.model["heads"], _window(config), PATTERNS.build(config.pattern)
@@ -211,17 +211,17 @@ def _check_pattern(config: LanguageConfig) -> None:
 
 
 def _check_adapters(config: LanguageConfig, ensemble: nn.Module) -> None:
-    """Refuse adapters without a second training, and those that do not fit the model."""
+    """Raise InputError for adapters without a second training, and for those that do not fit the model."""
     if config.lora is None:
         return
     if not config.finetune.steps:
-        raise InputError(f"lora={config.lora['name']}: belongs to a second training; give finetune.steps")
+        raise InputError(f"lora={config.lora['name']}: applies only to a second training; set finetune.steps")
     with catch_errors("lora", config.lora["name"], "adapt the model"):
         build_adapters(ensemble, [config])
 
 
 def _check_texts(config: LanguageConfig, language: Language) -> None:
-    """Refuse texts that the language cannot supply, and texts for recall that are too long."""
+    """Raise InputError for texts that the language cannot supply, and texts for recall that are too long."""
     longest = round(max(config.evaluation.lengths) * config.train_length)
     if longest > LONGEST:
         raise InputError(f"evaluation.lengths={config.evaluation.lengths}: ask for {longest} tokens; at most {LONGEST}")
@@ -247,7 +247,7 @@ def build_extension(configs: Sequence[LanguageConfig]) -> Encoding:
     dims = Dims(first.model["width"], first.model["heads"], len(configs))
     try:
         extension = ENCODINGS.build(first.extension or {}, dims, field="extension")
-    except InputError as error:  # an encoding does not know for what it is made
+    except InputError as error:  # the encoding cannot name the config group
         raise InputError(*(line.replace("encoding.", "extension.") for line in error.lines)) from None
     check_answers("extension", name, extension)
     with catch_errors("extension", name, "be part of a model"):
@@ -256,8 +256,10 @@ def build_extension(configs: Sequence[LanguageConfig]) -> Encoding:
 
 
 def build_adapters(ensemble: nn.Module, configs: Sequence[LanguageConfig]) -> AdaptedModel | None:
-    """The ensemble with the adapters of its second training; None if that trains all weights. Raises InputError for
-    those that do not fit."""
+    """Return the ensemble with the adapters of its second training; None if that trains all weights.
+
+    Raises InputError for adapters that do not fit.
+    """
     if configs[0].lora is None:
         return None
     draws = [stream(config.weight_seed, "adapters") for config in configs]

@@ -17,22 +17,22 @@ from synthlab.language.config import LanguageConfig
 from synthlab.language.languages.source import Language
 from synthlab.rng import stream
 
-ROWS = 32  # texts in one call, which limits the memory of attention
+ROWS = 32  # number of texts in one call, to limit the memory of attention
 Measured = dict[str, float]
 DrawPositions = Callable[[Tensor], Tensor]  # from texts [N, T] to random positions [N, T]
-# From texts [N, T], perhaps their positions, and ``last``: logits after each prefix, or after the last so many alone.
+# From texts [N, T], perhaps their positions, and ``last``: logits after each prefix, or after the last ``last`` only.
 Answers = Callable[..., Tensor]
-WindowSize = Callable[[int], float]  # from a number of tokens to those of the window in which they are evaluated
+WindowSize = Callable[[int], float]  # from a number of tokens to that of the window in which they are evaluated
 
 
 def by_context(
     model: Answers, language: Language, config: LanguageConfig, window: WindowSize, temperature: float = 1.0
 ) -> pd.DataFrame:
-    """The ``METRICS`` after 1 to ``test_length`` tokens, averaged over the test texts.
+    """Return the ``METRICS`` after 1 to ``test_length`` tokens, averaged over the test texts.
 
     A context of k tokens is evaluated in a window of up to ``window(k)`` tokens. One window gives all contexts unless
-    the encoding depends on its length: then ``Encoding.alike_up_to`` gives those in which each context is encoded as a
-    text of its own, and random positions have windows that are ``double_window``.
+    the encoding depends on the length. Then ``Encoding.alike_up_to`` gives windows that encode each context like a text
+    of its own; with random positions, ``double_window`` gives the windows.
     """
     totals: dict[str, Tensor] = {}
     for texts in draw_held_out(language, config, config.test_length + 1).split(ROWS):
@@ -49,15 +49,17 @@ def by_context(
 
 
 def double_window(config: LanguageConfig) -> WindowSize:
-    """Windows of the training length for contexts up to it, twice as long for contexts up to twice that, and so on."""
+    """Return windows of the training length for contexts up to it, and twice as long for each doubling."""
     return lambda length: max(2 * (length - 1), config.train_length)
 
 
 def _losses(
     model: Answers, texts: Int[Tensor, "N T"], last: int, truth: Float[Tensor, "N n V"] | None, temperature: float
 ) -> dict[str, Float[Tensor, " n"]]:
-    """The ``METRICS`` at the last n tokens of ``texts``, each predicted from those before it, summed over texts.
-    ``truth`` has the Bayes-optimal log-probabilities there, if they are known."""
+    """Return the ``METRICS`` at the last n tokens of ``texts``, each predicted from those before it, summed over texts.
+
+    ``truth`` has the Bayes-optimal log-probabilities there, if they are known.
+    """
     logits, target = model(texts[:, :-1], last=last), texts[:, -last:]
     losses = {
         "loss": F.cross_entropy(logits.mT, target, reduction="none").double(),
@@ -74,8 +76,10 @@ def _losses(
 
 
 def temperature_within(model: Model, language: Language, config: LanguageConfig) -> float:
-    """The best temperature for contexts up to the training length. It is fitted on held-out texts that are not test
-    texts."""
+    """Return the best temperature for contexts up to the training length, fitted on held-out texts.
+
+    These are not the test texts.
+    """
     texts = draw_held_out(language, config, config.train_length + 1, "calibration")
     logits = torch.cat([model(rows[:, :-1]) for rows in texts.split(ROWS)])
     return best_temperature(logits, texts[:, 1:])
@@ -84,8 +88,11 @@ def temperature_within(model: Model, language: Language, config: LanguageConfig)
 def suffixes(
     model: Model, language: Language, config: LanguageConfig, draw_positions: DrawPositions | None = None
 ) -> Measured:
-    """The long-short misalignment within the training length, in both forms, each distance with its standard error; and
-    that of the Bayes-optimal predictor, if known. Random positions are drawn once for all windows of a text."""
+    """Return the long-short misalignment within the training length, in both forms, with standard errors.
+
+    If the Bayes-optimal predictor is known, its misalignment is included. Random positions are drawn once for all
+    windows of a text.
+    """
     high = config.train_length
     low = min_context(high, 0.5)
     needed: dict[Form, int] = {"last": high}
@@ -93,7 +100,7 @@ def suffixes(
         needed["overlap"] = 2 * high - low
     texts = draw_held_out(language, config, 2 * high - low)
     predictors: dict[str, tuple[Model, DrawPositions | None]] = {"": (model, draw_positions)}
-    if language.predict(texts[:1, :1]) is not None:  # known for these tokens, and so for all
+    if language.predict(texts[:1, :1]) is not None:  # if known for these tokens, then for all
         predictors["perfect_"] = (cast(Model, language.predict), None)
     values: Measured = {}
     for prefix, (predictor, draw) in predictors.items():
@@ -109,9 +116,12 @@ def suffixes(
 
 
 def score_facts(model: Answers, language: Language, config: LanguageConfig) -> Measured:
-    """Top-1 accuracy and cross-entropy of the answer to each kind of question, for facts at each of the depths in
-    texts of each of the lengths. Those of ``recall`` are called ``accuracy`` and ``answer_loss``, those of another kind
-    by its name, and with ``_loss``. Empty for languages without facts."""
+    """Return the top-1 accuracy and the cross-entropy of the answer to each kind of question.
+
+    Facts are at each of the depths in texts of each of the lengths. The values of ``recall`` are called ``accuracy``
+    and ``answer_loss``; those of another kind have its name, without and with ``_loss``. Empty for languages without
+    facts.
+    """
     asked, values = config.evaluation, Measured()
     for multiple, depth, (kind, shortest) in product(asked.lengths, asked.depths, language.kinds.items()):
         length = max(shortest, round(multiple * config.train_length))
@@ -128,5 +138,5 @@ def score_facts(model: Answers, language: Language, config: LanguageConfig) -> M
 def draw_held_out(
     language: Language, config: LanguageConfig, length: int, purpose: str = "evaluation"
 ) -> Int[Tensor, "N T"]:
-    """``evaluation.sequences`` held-out texts, from the RNG stream ``purpose``: the test texts unless given."""
+    """Draw ``evaluation.sequences`` held-out texts from the RNG stream ``purpose``, by default the test texts."""
     return language.draw(config.evaluation.sequences, length, stream(config.test_seed, purpose), held_out=True)

@@ -1,4 +1,4 @@
-"""Languages: how their models are built, trained and tested (see ``training.family.Family``)."""
+"""The family of languages: building, training and testing their models (see ``training.family.Family``)."""
 
 from collections.abc import Sequence
 
@@ -26,8 +26,11 @@ open_model = TrainedLanguage
 
 
 def make_objective(ensemble: nn.Module, configs: Sequence[LanguageConfig], device: str = "cpu") -> WindowLoss:
-    """The objective of the first training: with the regularizer and the sampler of positions, unless there is a second
-    training, which then has them."""
+    """Return the objective of the first training.
+
+    The last training has the regularizer and the sampler of positions, so the first has them only if there is no
+    second.
+    """
     return WindowLoss(ensemble, configs, configs[0].train_length, last=not configs[0].finetune.steps, device=device)
 
 
@@ -35,7 +38,9 @@ def train_models(
     ensemble: nn.Module, configs: Sequence[LanguageConfig], observe: Observer | None = None, device: str = "cpu"
 ) -> list[Training]:
     """Train initialized models, replace their encoding by the extension, and fine-tune them if the configs say so.
-    Returns their training curves."""
+
+    Returns their training curves.
+    """
     first = configs[0]
     if first.extension is None:
         protocols = [config.protocol for config in configs]
@@ -63,7 +68,10 @@ def train_models(
 
 @torch.no_grad()
 def evaluate_model(ensemble: nn.Module, index: int, config: LanguageConfig) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Losses at every context length; and a table of one row with the fitted temperature, misalignment, and recall."""
+    """Return losses at every context length; and a table of one row.
+
+    The row has the fitted temperature, misalignment, and recall.
+    """
     member, places = Member(ensemble, index), stream(config.test_seed, "evaluation_positions")
     encoding = encoding_of(ensemble)
     draws = encoding.draws_positions
@@ -75,7 +83,7 @@ def evaluate_model(ensemble: nn.Module, index: int, config: LanguageConfig) -> t
         where = draw(tokens) if draws and positions is None else positions
         if takes_shortcuts(ensemble):
             return member(tokens, where, last=last)
-        return member(tokens, where)[:, -(last or tokens.shape[1]) :]  # a user's model says all that it can
+        return member(tokens, where)[:, -(last or tokens.shape[1]) :]  # a user's model returns logits at all positions
 
     language = LANGUAGES.build(config.task)
     temperature = temperature_within(model, language, config)
@@ -85,7 +93,7 @@ def evaluate_model(ensemble: nn.Module, index: int, config: LanguageConfig) -> t
 
 
 def _join_curves(first: Training, second: Training, steps: int) -> Training:
-    """The curve of two trainings in sequence; the first took ``steps`` steps."""
+    """Return the curve of two trainings in sequence; the first took ``steps`` steps."""
     if first.diverged_at is not None:
         return first
     diverged_at = None if second.diverged_at is None else steps + second.diverged_at

@@ -1,4 +1,4 @@
-"""What is measured of language models."""
+"""The measures of language models."""
 
 import math
 from collections.abc import Sequence
@@ -22,12 +22,15 @@ METRICS = {
     "excess": Metric("KL divergence of the model from the Bayes-optimal predictor, nats", "lower", "log", ".3g"),
 }
 MARGIN = 0.1  # nats: a factor of 1.1 in perplexity
-WINDOW = 4  # losses are averaged over this part of the training length: at one position they are too noisy
+WINDOW = 4  # losses are averaged over 1 / WINDOW of the training length: at one position they are too noisy
 
 
 def chance(config: "LanguageConfig", metrics: pd.DataFrame) -> Sequence[float] | None:
-    """Return the loss of a uniform guess. None for a class of the user's own, which reading a record must not import,
-    and for a language that cannot be built here."""
+    """Return the loss of a uniform guess.
+
+    Return None for a class of the user, since reading a record must not import it, and for a language that cannot be
+    built here.
+    """
     from synthlab.language.languages import LANGUAGES
 
     kind = LANGUAGES.get(config.task["name"])
@@ -42,8 +45,9 @@ def chance(config: "LanguageConfig", metrics: pd.DataFrame) -> Sequence[float] |
 
 
 def horizon(config: "LanguageConfig", metrics: pd.DataFrame) -> int:
-    """Return the greatest context length up to which, from ``train_length`` on, the loss exceeds that at
-    ``train_length`` by at most ``MARGIN``; 0 if the loss there is no better than a uniform guess.
+    """Return the greatest context length up to which the loss exceeds that at ``train_length`` by at most ``MARGIN``.
+
+    Lengths count from ``train_length`` on. The horizon is 0 if the loss there is no better than a uniform guess.
 
     Losses are means over the last quarter of ``train_length`` tokens.
     """

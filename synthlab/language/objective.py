@@ -18,9 +18,11 @@ from synthlab.rng import stream
 
 
 class WindowLoss:
-    """The losses [E] of an ensemble on the next batch of windows of ``length`` tokens. Model e is trained with the
-    settings of ``configs[e]``; the regularizer, the sampler of positions and the pattern of attention belong to the
-    ``last`` training. ``adapted`` is the model with adapters, if it has any."""
+    """The losses [E] of an ensemble on the next batch of windows of ``length`` tokens.
+
+    Model e is trained with the settings of ``configs[e]``. The regularizer, the sampler of positions and the attention
+    pattern apply only in the ``last`` training. ``adapted`` is the model with adapters, if it has any.
+    """
 
     def __init__(
         self,
@@ -64,13 +66,15 @@ class WindowLoss:
         return torch.stack(losses)
 
     def answer(self, tokens: Tensor, positions: Tensor | None) -> Tensor:
-        """The logits of the models as they are trained: with the adapters and the pattern, if there are any."""
+        """Return the logits of the models as they are trained: with the adapters and the pattern, if there are any."""
         model = self.model if self.adapted is None else self.adapted
         return model(tokens, positions) if self.mask is None else model(tokens, positions, mask=self.mask)
 
     def _window(self) -> tuple[Tensor, Tensor | None]:
-        """Tokens [E, B, T] of windows and their positions; next tokens are those of the window, also if it is gathered
-        from a text."""
+        """Return the tokens [E, B, T] of windows and their positions.
+
+        Next tokens are those of the window, also if it is gathered from a text.
+        """
         if not self.samplers:
             tokens = self._draw(self.length)
             return tokens, self._positions(tokens, [0] * len(self.configs))[0]
@@ -79,7 +83,7 @@ class WindowLoss:
         return tokens if places is None else tokens.gather(-1, places), positions
 
     def _sample_windows(self) -> tuple[Tensor, Tensor | None]:
-        """Positions and places [E, B, T] of the samplers' windows; no places if all are contiguous text."""
+        """Return positions and places [E, B, T] of the samplers' windows; places are None for contiguous text."""
         batch = self.configs[0].protocol.batch
         pairs = zip(self.samplers, self.places, strict=True)
         windows = [sampler.window(batch, self.length, places) for sampler, places in pairs]
@@ -92,8 +96,11 @@ class WindowLoss:
         return torch.stack([self.language.draw(batch, length, each) for each in self.texts]).to(self.device)
 
     def _positions(self, tokens: Tensor, extra: Sequence[int]) -> tuple[Tensor | None, Tensor | None]:
-        """The positions of both windows of each text, which are ``extra`` tokens apart: those of the sampler, the same
-        for both; or random ones, of one draw for both, if the encoding draws them; else None."""
+        """Return the positions of both windows of each text, which are ``extra`` tokens apart.
+
+        These are those of the sampler, the same for both; or random ones, of one draw for both, if the encoding draws
+        them; else None.
+        """
         if self.samplers:
             sampled, _ = self._sample_windows()
             return sampled, sampled
@@ -110,6 +117,6 @@ class WindowLoss:
 
 
 def random_positions(encoding: Encoding, tokens: Tensor, generator: torch.Generator) -> Tensor:
-    """Positions [B, T] for the rows of ``tokens``, from an encoding that draws them."""
+    """Draw positions [B, T] for the rows of ``tokens``, from an encoding that draws them."""
     batch, length = tokens.shape
     return cast(Tensor, encoding.positions(torch.full((batch,), length), length, generator))

@@ -1,7 +1,6 @@
 """The first training of runs with an extension, cached for runs that differ only in their fine-tuning.
 
-Each process caches the models that it trained last. That changes no number: training again gives the same model to the
-last bit.
+Each process caches its latest models. This changes no number: training again gives the same model to the last bit.
 """
 
 from collections import OrderedDict
@@ -14,7 +13,7 @@ from synthlab.language.config import LanguageConfig
 from synthlab.language.construction import build_models
 from synthlab.training.loop import Observer, Training, train_ensemble
 
-CACHED = 64  # models: a few tens of MB
+CACHED = 64  # number of models: a few tens of MB
 
 
 Pretrained = tuple[list[Tensor], Training]  # a model's parameters after its first training, and the training curve
@@ -28,8 +27,10 @@ def pretrain(
     observe: Observer | None = None,
     device: str = "cpu",
 ) -> list[Training]:
-    """Set the parameters of ``ensemble`` to those after the first training, which minimizes the objective that
-    ``make_objective`` returns for the models that are not cached. Returns the training curves."""
+    """Set the parameters of ``ensemble`` to those after the first training; return the training curves.
+
+    Models that are not cached are trained with the objective that ``make_objective`` returns for them.
+    """
     keys = [f"{device} {config.pretraining}" for config in configs]
     missing = {key: config for key, config in zip(keys, configs, strict=True) if key not in _cache}
     watched = observe if list(missing) == keys else None

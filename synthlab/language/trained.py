@@ -1,4 +1,4 @@
-"""Trained language models, asked for the next token."""
+"""Trained language models: predictions of the next token."""
 
 from typing import cast
 
@@ -18,11 +18,11 @@ from synthlab.training.trained import Prediction, TrainedModel
 
 
 class TrainedLanguage(TrainedModel):
-    """A trained language model, whose answer is the probability of each next token."""
+    """A trained language model that predicts the probability of each next token."""
 
     def build(self):
         module, config = super().build(), cast(LanguageConfig, self.record.config)
-        if config.extension is not None:  # it takes the encoding's place after the first training
+        if config.extension is not None:  # it replaces the encoding after the first training
             module.encoding = build_extension([config])
         return module
 
@@ -33,7 +33,7 @@ class TrainedLanguage(TrainedModel):
         return self._language().encode(text)
 
     def respond(self, x, lengths):
-        """A text's length is that without padding."""
+        """Return predictions; a text's length excludes padding."""
         member = Member(self.module, 0)
         positions = self._positions(lengths, x.shape[1])
         logits = [

@@ -1,1 +1,1 @@
-"""Transformers whose position encodings can be swapped, and linear attention as the theory has it."""
+"""Transformers with interchangeable position encodings, and the linear attention of the paper's theory."""

@@ -25,7 +25,7 @@ from synthlab.models.layers import MLP, LayerNorm, Linear
 Norm = Literal["pre", "post", "none"]
 Kind = Literal["softmax", "linear"]
 
-FUSED_FROM = 64  # keys from which on the fused attention is at least as fast (docs/speed.md)
+FUSED_FROM = 64  # from this many keys on, fused attention is at least as fast (docs/speed.md)
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Causal:
         bias: What the position encoding adds to the logits, or None.
         relative: The relative positions that the encoding's ``products`` takes, or None.
         cache: Maps keys and values of these tokens to those of the whole text; None if these are the whole text.
-        first_query: Queries are the tokens from this one on, of T.
+        first_query: Index of the first of the T tokens that is a query.
     """
 
     positions: Int[Tensor, "#E #B T"]
@@ -84,13 +84,15 @@ class Causal:
 
     @cached_property
     def added(self) -> Float[Tensor, "*rows Q K"]:
-        """What is added to logits: the bias, and minus infinity where the mask is False."""
+        """Logit offsets: the bias, and minus infinity where the mask is False."""
         masked = mask_as_logits(self.mask, torch.get_default_dtype())
         return masked if self.bias is None else masked + self.bias
 
     def can_fuse(self, encoding: Encoding) -> bool:
-        """Whether the fused attention serves these texts, as it does where logits are inner products to which a
-        constant is added, and is worth its start."""
+        """Return True if PyTorch's fused attention applies to these texts and is worth its start-up.
+
+        It applies where logits are inner products plus a constant.
+        """
         constant = self.bias is None or not self.bias.requires_grad
         plain = type(encoding).products is Encoding.products
         return constant and plain and self.mask.shape[-1] >= FUSED_FROM
@@ -152,10 +154,10 @@ class Attention(nn.Module):
     def score(
         self, q: Float[Tensor, "E B H Q d"], k: Float[Tensor, "E B H T d"], layout: Causal, encoding: Encoding
     ) -> Float[Tensor, "E B H Q K"]:
-        """Return the logits q . k / sqrt(d) + bias, or (q . k + bias) / n for linear attention; not masked yet.
+        """Return the logits q . k / sqrt(d) + bias, or (q . k + bias) / n for linear attention, before masking.
 
-        Division by sqrt(d) keeps the variance of products of independent unit entries at 1. Equation 6 has the number n
-        of keys seen instead.
+        Division by sqrt(d) keeps the variance of products of independent unit entries at 1. Equation 6 divides by the
+        number n of visible keys instead.
         """
         logits = encoding.products(q, k, layout.relative, layout.products)
         if self.kind == "softmax":
@@ -171,7 +173,7 @@ class Attention(nn.Module):
         return logits + mask_as_logits(mask, logits.dtype)
 
     def normalize(self, logits: Float[Tensor, "*N Q K"]) -> Float[Tensor, "*N Q K"]:
-        """Turn logits into attention weights: by softmax, unless attention is linear."""
+        """Turn logits into attention weights: by softmax, or unchanged for linear attention."""
         return logits.softmax(-1) if self.kind == "softmax" else logits
 
 
@@ -181,7 +183,7 @@ def attend_fused(
     v: Float[Tensor, "E B H K d"],
     added: Float[Tensor, "*rows Q K"],
 ) -> Float[Tensor, "E B H Q d"]:
-    """Softmax attention in one call: of each query the values, weighted by softmax(q . k / sqrt(d) + ``added``)."""
+    """Return softmax attention in one call: each query's values, weighted by softmax(q . k / sqrt(d) + ``added``)."""
     if added.dim() > 2:
         added = added.expand(*q.shape[:2], -1, -1, -1).flatten(0, 1)
     heads = F.scaled_dot_product_attention(*(each.flatten(0, 1) for each in (q, k, v)), attn_mask=added.to(q.dtype))

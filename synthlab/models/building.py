@@ -1,4 +1,4 @@
-"""Build ensembles from configs, and ask their encodings, perhaps classes of the user's own, what they can serve."""
+"""Build ensembles from configs, and check what their encodings report about themselves."""
 
 import math
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ def build_ensemble(
     """Initialize the models of runs of one shape, as one ensemble.
 
     Args:
-        models: The models that the runs choose from.
+        models: The registry of models.
         configs: The configs of the runs.
-        generators: Of each run, what its weights are drawn from.
-        sizes: What the model's constructor takes beside, such as the number of tokens.
+        generators: The random generator of each run's initial weights.
+        sizes: Further arguments of the model's constructor, such as the number of tokens.
 
     Raises:
         InputError: The models cannot be made, or cannot form an ensemble.
@@ -40,7 +40,7 @@ def build_ensemble(
 
 
 def check_parameters(field: str, name: str, module: nn.Module, models: int) -> None:
-    """Raise InputError for a parameter of a member without a leading dimension of ``models``."""
+    """Raise InputError if a parameter of a member has no leading dimension of ``models``."""
     for parameter, values in module.named_parameters():
         if values.shape[:1] != (models,):
             raise InputError(
@@ -50,7 +50,7 @@ def check_parameters(field: str, name: str, module: nn.Module, models: int) -> N
 
 
 def check_encoding(config: Any, model: nn.Module) -> Encoding:
-    """The encoding of a model. Raises InputError for one that does not say what it can serve."""
+    """Return the encoding of a model. Raises InputError if its answers about itself are invalid."""
     name = config.model["name"]
     encoding = ask_member("model", name, "encoding", lambda: encoding_of(model), _is_encoding, "a synthlab.Encoding")
     check_answers("encoding", config.encoding["name"], encoding)
@@ -58,7 +58,7 @@ def check_encoding(config: Any, model: nn.Module) -> Encoding:
 
 
 def check_answers(field: str, name: str, encoding: Encoding) -> None:
-    """Raises InputError for an encoding, of the config group ``field``, that does not say what it can serve."""
+    """Raise InputError if an encoding, of the config group ``field``, gives invalid answers about itself."""
     is_length = partial(is_number, low=0, high=math.inf)
     ask_member(field, name, "longest()", encoding.longest, is_length, "a number from 0 on")
     ask_member(field, name, "alike_up_to(1)", partial(encoding.alike_up_to, 1), is_length, "a number from 0 on")

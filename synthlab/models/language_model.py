@@ -1,4 +1,4 @@
-"""The lab's Transformer as a language model: logits of the next token, after every token."""
+"""The lab's Transformer as a language model: logits of the next token at every token."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from synthlab.models.transformer import Decoder
 class LanguageModel(Decoder):
     """A decoder with a language-model head. Tensor letters: E models, B batch, T tokens, V vocabulary.
 
-    There is no BOS: a window begins anywhere in a text, at position 0.
+    There is no BOS: a window may start anywhere in a text, always at position 0.
     """
 
     def make_head(self, models, width, hidden, vocabulary):
@@ -35,8 +35,8 @@ class LanguageModel(Decoder):
         Args:
             x: Texts.
             positions: The position of each token; None for 0..T - 1.
-            mask: Which keys the queries of each head see; None for all before them.
-            last: Only after the last n = ``last`` tokens; None for all.
+            mask: True where a query of a head sees a key; None for the causal mask.
+            last: Return logits only for the last n = ``last`` tokens; None for all.
         """
         positions = count_up(x) if positions is None else positions
         seen = causal_mask(x.shape[-1], x.device) if mask is None else mask
@@ -47,14 +47,15 @@ class LanguageModel(Decoder):
     def without_padding(
         self, x: Int[Tensor, "1 B T"], positions: Int[Tensor, "#E #B T"] | None, sizes: Int[Tensor, "1 B"]
     ) -> Float[Tensor, "1 B T V"]:
-        """Return what ``forward`` does for the first ``sizes`` tokens of each text, of an ensemble of one. For padding
-        nothing is computed; it has zeros."""
+        """Return the logits of the first ``sizes`` tokens of each text, without computing padding, which gets zeros.
+
+        This is ``forward`` for an ensemble of one.
+        """
         layout = Ragged.of(self.encoding, count_up(x) if positions is None else positions, sizes)
         return layout.spread(self.logits(layout.flatten(x), [layout] * len(self.blocks)))
 
     def logits(self, x: Int[Tensor, "E B T"], layouts: Sequence[Causal]) -> Float[Tensor, "E B Q V"]:
-        """Return logits of the next token after each query of ``x``; ``layouts`` says what they attend to in each
-        block."""
+        """Return logits of the next token at each query of ``x``; ``layouts`` has each block's attention layout."""
         h = self.embed(x, layouts[0].positions)
         for block, layout in zip(self.blocks, layouts, strict=True):
             h = block(h, layout, self.encoding)
@@ -67,17 +68,19 @@ def count_up(x: Int[Tensor, "E B T"]) -> Int[Tensor, "1 1 T"]:
 
 
 def takes_shortcuts(model: nn.Module) -> bool:
-    """Whether a model computes ``last`` logits and texts ``without_padding``: the lab's own does, not a user's."""
+    """Return True if a model offers ``last`` and ``without_padding``: the lab's own does, a user's does not."""
     return type(model) is LanguageModel
 
 
 def continue_text(encoding: Encoding, is_token: Bool[Tensor, "B K"], new: int) -> Causal:
-    """Lay out the ``new`` last tokens of texts. They attend to the tokens up to themselves, without padding; padding
-    attends to itself as well, since attention to nothing is undefined.
+    """Lay out the ``new`` last tokens of texts.
+
+    They attend to the tokens up to themselves, without padding. Padding attends to itself as well, since attention to
+    nothing is undefined.
 
     Args:
         encoding: The position encoding. Positions of a text count from its first token.
-        is_token: False for padding; of the tokens of the cache, then of the new ones.
+        is_token: False for padding; first the tokens of the cache, then the new ones.
         new: The number of tokens after those of the cache.
     """
     total = is_token.shape[1]
@@ -88,7 +91,7 @@ def continue_text(encoding: Encoding, is_token: Bool[Tensor, "B K"], new: int) -
 
 
 def token_positions(is_token: Bool[Tensor, "B T"]) -> Int[Tensor, "B T"]:
-    """Count each text's own tokens from 0.
+    """Return the position of each token, counted from 0 within its text.
 
     Args:
         is_token: False for padding.

@@ -1,8 +1,8 @@
 """Layers of an ensemble: E models of one shape, whose parameters have a leading dimension of models.
 
-One batched matrix product serves all models, so that many small models cost little more than their arithmetic. No
-operation mixes models: each computes what it would compute alone, for most shapes to the last bit (see
-``training.exactness``). Whatever differs between models must be a parameter; a buffer is shared by all.
+One batched matrix product serves all models, so many small models cost little more than their arithmetic. No operation
+mixes models: each computes what it would compute alone, for most shapes to the last bit (see ``training.exactness``).
+Whatever differs between models must be a parameter; all models share a buffer.
 """
 
 import math
@@ -21,7 +21,7 @@ Generators = Sequence[torch.Generator]
 
 
 def ensemble_parameter(models: int, *shape: int) -> nn.Parameter:
-    """A parameter [models, *shape] of an ensemble, not initialized."""
+    """Return a parameter [models, *shape] of an ensemble, not initialized."""
     return nn.Parameter(torch.empty(models, *shape))
 
 
@@ -32,7 +32,7 @@ def init_normal(parameter: nn.Parameter, std: float, generators: Generators) -> 
 
 
 def gather_rows(table: Float[Tensor, "E R *F"], index: Int[Tensor, "#E *I"]) -> Float[Tensor, "..."]:
-    """Embedding lookup: the rows that ``index`` names, of each model's own ``table``; [E, *I, *F]."""
+    """Return the rows of each model's own ``table`` at ``index``, [E, *I, *F]: an embedding lookup."""
     models, rows = table.shape[:2]
     offset = rows * torch.arange(models, device=index.device)
     index = index + offset.view(-1, *[1] * (index.dim() - 1))
@@ -47,13 +47,13 @@ class Linear(nn.Module):
         self.weight, self.bias = ensemble_parameter(models, inputs, outputs), ensemble_parameter(models, 1, outputs)
 
     def initialise(self, scale: float, generators: Generators) -> None:
-        """Weights with standard deviation scale / sqrt(inputs), biases 0."""
+        """Initialize weights with the standard deviation scale / sqrt(inputs), and biases with 0."""
         init_normal(self.weight, scale / math.sqrt(self.weight.shape[1]), generators)
         nn.init.zeros_(self.bias)
 
     def forward(self, h: Float[Tensor, "E *N i"]) -> Float[Tensor, "E *N o"]:
         rows = h.flatten(1, -2)
-        if self.weight.shape[-1] == 1:  # measured: a product with one column is several times slower than a sum
+        if self.weight.shape[-1] == 1:  # a sum is several times faster than a product with one column
             out = (rows * self.weight.mT).sum(-1, keepdim=True) + self.bias
         else:
             out = torch.baddbmm(self.bias, rows, self.weight)
@@ -82,8 +82,11 @@ class MLP(nn.Sequential):
 
 
 class Member:
-    """One model of an ensemble, called as a model of its own: on x [B, L] and positions [B, P], on any device. It
-    returns a number for each place of x, or logits over the vocabulary. What ``more`` holds goes to the ensemble."""
+    """One model of an ensemble, called as a model of its own.
+
+    It takes x [B, L] and positions [B, P] on any device, and returns a number or logits over the vocabulary for each
+    place of x. The ensemble gets the further arguments ``more``.
+    """
 
     def __init__(self, ensemble: nn.Module, index: int):
         self.ensemble, self.encoding = ensemble, cast("Encoding", ensemble.encoding)

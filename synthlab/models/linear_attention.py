@@ -22,8 +22,7 @@ from synthlab.models.layers import Generators, Linear, init_normal
 
 
 class LinearAttention(nn.Module):
-    """An ensemble with a model for each of ``generators``. Each predicts a number for every prefix, at its last
-    symbol."""
+    """An ensemble, one model for each of ``generators``, that predicts a number for every prefix at its last symbol."""
 
     def __init__(
         self,
@@ -47,7 +46,7 @@ class LinearAttention(nn.Module):
             init_normal(layer.bias, init_scale / math.sqrt(2), generators)
 
     def forward(self, x: Int[Tensor, "E B L"], positions: Int[Tensor, "E B P"] | None = None) -> Float[Tensor, "E B L"]:
-        """The prediction for every prefix ``x[:, :, :k]``."""
+        """Return the prediction for every prefix ``x[:, :, :k]``."""
         symbols = torch.stack((x, torch.zeros_like(x)), -1).to(self.queries.weight.dtype)
         attended = symbols
         if self.bos:
@@ -58,8 +57,10 @@ class LinearAttention(nn.Module):
         return ((products * mask) @ self.values(attended)).squeeze(-1) / mask.sum(-1)
 
     def outputs(self) -> Float[Tensor, "E 2 S"]:
-        """The output matrix M[a, b] = (q(a) . k(b)) v(b), for last symbols a = 0, 1 and attended symbols b = 0, 1 and,
-        if there is one, BOS. The model's outputs are averages of its entries."""
+        """Return the output matrix M[a, b] = (q(a) . k(b)) v(b), whose entries the model's outputs average.
+
+        a = 0, 1 is the last symbol; b = 0, 1 and, if there is one, BOS is the attended symbol.
+        """
         weight = self.queries.weight
         symbols = weight.new_tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]).expand(len(weight), 3, 2)
         attended = symbols[:, : 2 + self.bos]

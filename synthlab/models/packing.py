@@ -1,13 +1,12 @@
 """The packed layout: every prefix of a sequence is a training example, and all of them share one row.
 
-Under a causal mask the tokens of a prefix never see what follows. So the prefixes of x1..xL can share the row
-``[BOS, x1..xL, EOS x L]``. The k-th EOS has position k + 1, sees BOS, x1..xk and itself, and reads out the prefix of
-length k: exactly what ``[BOS, x1..xk, EOS]`` would give alone. A row of 2L + 1 tokens thus holds one example of every
-length.
+Under a causal mask the tokens of a prefix never see what follows. So the prefixes of x1..xL can share the row ``[BOS,
+x1..xL, EOS x L]``. The k-th EOS has position k + 1, sees BOS, x1..xk and itself, and reads out the prefix of length k:
+exactly what ``[BOS, x1..xk, EOS]`` would give alone. A row of 2L + 1 tokens thus holds one example of every length.
 
-No token but itself sees an EOS. So the keys of each query are the first P = L + 1 tokens (BOS, x1..xL) and, in a column
-of its own, the query's token: K = P + 1. An EOS needs that column; BOS and symbols are among the first P, and their
-own column is masked.
+An EOS is visible only to itself. So the keys of each query are the first P = L + 1 tokens (BOS, x1..xL) and, in a
+column of its own, the query's token: K = P + 1. An EOS needs that column; BOS and symbols are among the first P, and
+their own column is masked.
 """
 
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from synthlab.models.encodings.base import Encoding
 
 BOS, EOS = 2, 3
 VOCABULARY = 4  # the symbols 0 and 1, BOS, EOS
-ENDS = 2  # tokens of a sequence beside its symbols: BOS and EOS
+ENDS = 2  # tokens added to the symbols of a sequence: BOS and EOS
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Packed(Causal):
     """The packed layout: the last of the K columns is the query's own token."""
 
     def can_fuse(self, encoding: Encoding) -> bool:
-        return False  # of the last column each query has its own
+        return False  # each query has its own last column
 
     def products(self, q: Float[Tensor, "E B H Q d"], k: Float[Tensor, "E B H T d"]) -> Float[Tensor, "E B H Q K"]:
         prefix = self.mask.shape[-1] - 1
@@ -51,31 +50,31 @@ def lay_out(length: int, positions: Int[Tensor, "#E #B T"], encoding: Encoding) 
 
 
 def with_ends(x: Int[Tensor, "B L"]) -> Int[Tensor, "B L+2"]:
-    """The rows ``[BOS, x1..xL, EOS]``: whole sequences, not packed."""
+    """Return the rows ``[BOS, x1..xL, EOS]``: whole sequences, not packed."""
     return torch.cat((x.new_full((len(x), 1), BOS), x, x.new_full((len(x), 1), EOS)), -1)
 
 
 def pack(x: Int[Tensor, "*B L"]) -> Int[Tensor, "*B T"]:
-    """The packed rows ``[BOS, x1..xL, EOS x L]``; T = 2L + 1."""
+    """Return the packed rows ``[BOS, x1..xL, EOS x L]``; T = 2L + 1."""
     bos = x.new_full((*x.shape[:-1], 1), BOS)
     return torch.cat((bos, x, torch.full_like(x, EOS)), -1)
 
 
 def pack_positions(length: int, positions: Int[Tensor, "E B N"] | None, device: torch.device) -> Int[Tensor, "#E #B T"]:
-    """The position of every packed token, given those of BOS, x1..xL and the last EOS (None: 0..L + 1)."""
+    """Return the position of every packed token, given those of BOS, x1..xL and the last EOS (None: 0..L + 1)."""
     ranks = rank_packed(length, device)
     return ranks.view(1, 1, -1) if positions is None else positions[..., ranks]
 
 
 @lru_cache(maxsize=64)
 def rank_packed(length: int, device: torch.device) -> Int[Tensor, " T"]:
-    """The place of each packed token in its prefix, counted from 0: 0..L for BOS and symbols, 2..L + 1 for the EOS."""
+    """Return the place of each packed token in its prefix, from 0: 0..L for BOS and symbols, 2..L + 1 for the EOS."""
     return torch.cat((torch.arange(length + 1), torch.arange(2, length + 2))).to(device)
 
 
 @lru_cache(maxsize=64)
 def mask_packed(length: int, device: torch.device) -> Bool[Tensor, "T K"]:
-    """The attention mask: which of BOS, x1..xL and itself (last column) each packed token sees."""
+    """Return the attention mask: which of BOS, x1..xL and itself (last column) each packed token sees."""
     token = torch.arange(length + 1)
     causal = token <= token[:, None]
     symbols = torch.cat((causal, torch.zeros(length + 1, 1, dtype=torch.bool)), 1)

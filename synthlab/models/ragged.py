@@ -1,8 +1,8 @@
-"""The ragged layout: texts of several lengths in one row, without the padding that a rectangle of them would have.
+"""The ragged layout: texts of several lengths in one row, without the padding of a rectangular batch.
 
-Linear layers, normalization and MLPs work token by token, so they need no rectangle: they see the T tokens of all texts
-one after the other. Attention works text by text: only there queries, keys and values go to their places in a rectangle
-of R rows and C columns. Padding follows a text and attention is causal, so no token sees any.
+Linear layers, normalization and MLPs work token by token: they run on the T tokens of all texts, one after the other.
+Attention works text by text: only for it are queries, keys and values placed in a rectangle of R rows and C columns.
+Padding follows a text and attention is causal, so no token sees any.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Ragged(Causal):
 
     @classmethod
     def of(cls, encoding: Encoding, positions: Int[Tensor, "#E #R C"], sizes: Int[Tensor, "1 R"]) -> "Ragged":
-        """Lay out texts of ``sizes`` tokens, given the positions of a rectangle's."""
+        """Lay out texts of ``sizes`` tokens, given the positions of a padded rectangle."""
         rows, width = sizes.shape[1], positions.shape[-1]
         plain = Causal.build(encoding, positions, causal_mask(width, positions.device))
         is_token = torch.arange(width, device=positions.device) < sizes[0, :, None]
@@ -42,11 +42,11 @@ class Ragged(Causal):
         return self.is_token.flatten().nonzero().squeeze(1)
 
     def flatten(self, x: Int[Tensor, "1 R C"]) -> Int[Tensor, "1 1 T"]:
-        """Leave out the padding of texts."""
+        """Remove the padding of texts."""
         return x[:, None, self.is_token]
 
     def spread(self, values: Float[Tensor, "1 1 T *F"]) -> Float[Tensor, "1 R C *F"]:
-        """Put what belongs to each token at its place in the rectangle, with zeros for padding."""
+        """Put the value of each token at its place in the rectangle, with zeros for padding."""
         features = values.shape[3:]
         rectangle = values.new_zeros(self.is_token.numel(), *features).index_copy(0, self.place, values[0, 0])
         return rectangle.view(1, *self.is_token.shape, *features)

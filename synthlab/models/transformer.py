@@ -1,9 +1,9 @@
 """Decoder-only Transformers, an ensemble of E models of one shape, that predict a value for every prefix.
 
-They know nothing of tasks. Read from ``Transformer.forward`` to ``attention.Block`` and ``attention.Attention``.
+They are independent of tasks. Read from ``Transformer.forward`` to ``attention.Block`` and ``attention.Attention``.
 
-Tensor letters: E models, B batch, L sequence length, D model width; T = 2L + 1 packed tokens (see ``packing``); R =
-3L + 1 rows of the table of unique tokens, over which the first block runs (see ``unique_tokens``).
+Tensor letters: E models, B batch, L sequence length, D model width; T = 2L + 1 packed tokens (see ``packing``); R = 3L
++ 1 rows of the table of unique tokens, over which the first block runs (see ``unique_tokens``).
 """
 
 from abc import ABC, abstractmethod
@@ -21,8 +21,8 @@ from synthlab.models.layers import MLP, Generators, LayerNorm, Linear, ensemble_
 from synthlab.models.packing import VOCABULARY, lay_out, pack, pack_positions
 from synthlab.models.unique_tokens import make_token_table, run_first_block
 
-# Up to this length the first layer computes over the table of unique tokens. Beyond it the table's R x R logits cost
-# more than they save.
+# Up to this length the first layer computes over the table of unique tokens. For longer sequences the table's R x R
+# logits cost more than they save.
 TABLE_LENGTH = 24
 
 
@@ -56,17 +56,17 @@ class Decoder(nn.Module, ABC):
         self.encoding = make_encoding(Dims(width, heads, models))
         self.token_embeddings = ensemble_parameter(models, vocabulary, width)
         blocks = nn.ModuleList(Block(models, width, heads, hidden, norm, attention) for _ in range(depth))
-        self.blocks = cast(Sequence[Block], blocks)  # a ModuleList does not tell the type of its modules
+        self.blocks = cast(Sequence[Block], blocks)  # a ModuleList does not declare the type of its modules
         self.norm = LayerNorm(models, width) if norm == "pre" else nn.Identity()
         self.head = self.make_head(models, width, hidden, vocabulary)
         self.initialise(generators, init_scale)
 
     @abstractmethod
     def make_head(self, models: int, width: int, hidden: int, vocabulary: int) -> nn.Module:
-        """The layer from the normalized residual stream to the output."""
+        """Return the layer from the normalized residual stream to the output."""
 
     def embed(self, tokens: Int[Tensor, "#E B T"], positions: Int[Tensor, "#E #B T"]) -> Float[Tensor, "E B T D"]:
-        """Return what the first block reads: the tokens' embeddings, with what the encoding adds to them."""
+        """Return the input of the first block: the tokens' embeddings plus what the encoding adds."""
         return self.encoding.embed(gather_rows(self.token_embeddings, tokens), positions)
 
     def initialise(self, generators: Generators, scale: float) -> None:
@@ -87,8 +87,11 @@ class Transformer(Decoder):
     def forward(
         self, x: Int[Tensor, "E B L"], positions: Int[Tensor, "E B L+2"] | None = None
     ) -> Float[Tensor, "E B L"]:
-        """Return the prediction for every prefix ``x[:, :, :k]``. ``positions``, unless they are 0..L + 1, are those of
-        BOS, x1..xL and the last EOS; the EOS of a shorter prefix has the position after its prefix."""
+        """Return the prediction for every prefix ``x[:, :, :k]``.
+
+        ``positions`` are those of BOS, x1..xL and the last EOS; None for 0..L + 1. The EOS of a shorter prefix has the
+        position after its prefix.
+        """
         length, blocks = x.shape[-1], list(self.blocks)
         places = pack_positions(length, positions, x.device)
         if positions is None and length <= TABLE_LENGTH:

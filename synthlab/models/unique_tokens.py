@@ -1,16 +1,16 @@
 """The first layer without repeated work: it computes once what all sequences of a batch have in common.
 
-Before the first layer a token is known by its symbol and its position alone. With positions 0, 1, 2, ... the packed
-rows of *all* sequences of length L consist of the same R = 3L + 1 unique tokens:
+Before the first layer, a token's state depends only on its symbol and its position. With positions 0, 1, 2, ... the
+packed rows of *all* sequences of length L consist of the same R = 3L + 1 unique tokens:
 
     [BOS at 0, symbol 0 at 1..L, symbol 1 at 1..L, EOS at 2..L + 1]
 
 Their embeddings make a table with R rows. The first layer computes queries, keys, values, logits and the output
 projection for the table, and then gathers, for each sequence, the rows of its tokens. This is exact: a logit depends on
-its query and its key only, so equal pairs have equal logits. What depends on the sequence comes after the gathering: a
-second mask leaves of the R keys those that the sequence holds, and softmax normalizes over them.
+its query and its key only, so equal pairs have equal logits. After gathering, a second mask hides the keys that the
+sequence does not contain, and softmax normalizes over the others.
 
-From the second layer on tokens differ by what they have attended to, and every sequence is computed for itself.
+From the second layer on, tokens differ by what they have attended to, and each sequence is computed separately.
 """
 
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ from synthlab.models.packing import BOS, EOS
 
 @dataclass(frozen=True)
 class TokenTable(Causal):
-    """The table as one row of R tokens. The mask is that of a sequence which holds both query and key."""
+    """The table as one row of R tokens. The mask is that of a sequence with both query and key."""
 
     def products(self, q: Float[Tensor, "E 1 H R d"], k: Float[Tensor, "E 1 H R d"]) -> Float[Tensor, "E 1 H R R"]:
         products = q.squeeze(1).contiguous() @ k.squeeze(1).contiguous().mT
         if products.requires_grad:
-            # An ensemble of one would keep a transposed layout in its gradients, and round differently.
+            # Without this, an ensemble of one keeps a transposed layout in its gradients and rounds differently.
             products.register_hook(torch.Tensor.contiguous)
         return products.unsqueeze(1)
 
@@ -52,7 +52,7 @@ def run_first_block(
         h: The embeddings of the table's rows.
         x: The sequences.
         encoding: The position encoding.
-        only_readouts: Whether queries are the EOS tokens or all packed tokens.
+        only_readouts: True if queries are the EOS tokens only, False for all packed tokens.
     """
     attention, length = block.attention, x.shape[-1]
     layout = TokenTable.build(
@@ -63,7 +63,7 @@ def run_first_block(
     q, k = attention.rotate(q, k, layout, encoding)
     q, k, v = (each.transpose(2, 3) for each in (q, k, v))  # E 1 H R d
     logits = attention.mask(attention.score(q, k, layout, encoding), layout.mask)  # E 1 H R R
-    logits = gather(logits.squeeze(1).transpose(1, 2), rows)  # E b Q H R: of each query the logits of all rows
+    logits = gather(logits.squeeze(1).transpose(1, 2), rows)  # E b Q H R: logits of each query with all rows
     weights = attention.normalize(attention.mask(logits, find_rows(x)[:, :, None, None]))  # E B Q H R
     # The output projection is linear, so it is applied to the R values of each head, before the sum.
     values = v.squeeze(1).contiguous() @ attention.output.weight.unflatten(1, (attention.heads, -1))  # E H R D
@@ -72,14 +72,16 @@ def run_first_block(
 
 
 def gather(table: Float[Tensor, "E R *F"], rows: Int[Tensor, "E B Q"] | None) -> Float[Tensor, "E b Q *F"]:
-    """Gather the table rows of each sequence's queries; None: of the EOS tokens, the last L rows, which all sequences
-    share (b is then 1)."""
+    """Gather the table rows of each sequence's queries.
+
+    ``rows`` None stands for the EOS tokens: the last L rows, which all sequences share (b is then 1).
+    """
     return table[:, None, -(table.shape[1] // 3) :] if rows is None else gather_rows(table, rows)
 
 
 @lru_cache(maxsize=64)
 def make_token_table(length: int, device: torch.device) -> Int[Tensor, "2 R"]:
-    """The tokens of the table, and their positions."""
+    """Return the tokens of the table, and their positions."""
     places = torch.arange(1, length + 1)
     tokens = torch.tensor([BOS] + [0] * length + [1] * length + [EOS] * length)
     return torch.stack((tokens, torch.cat((torch.zeros(1, dtype=torch.long), places, places, places + 1)))).to(device)
@@ -87,14 +89,14 @@ def make_token_table(length: int, device: torch.device) -> Int[Tensor, "2 R"]:
 
 @lru_cache(maxsize=64)
 def table_mask(length: int, device: torch.device) -> Bool[Tensor, "R R"]:
-    """The causal mask of the table: each row sees itself and the rows of smaller positions, but no other EOS."""
+    """Return the causal mask of the table: each row sees itself and the rows of smaller positions, but no other EOS."""
     tokens, positions = make_token_table(length, torch.device("cpu"))
     before = (positions < positions[:, None]) & (tokens != EOS)
     return (before | torch.eye(len(tokens), dtype=torch.bool)).to(device)
 
 
 def table_rows(x: Int[Tensor, "*B L"]) -> Int[Tensor, "*B T"]:
-    """The table row of each packed token."""
+    """Return the table row of each packed token."""
     length = x.shape[-1]
     symbols = 1 + length * x + torch.arange(length, device=x.device)
     eos = torch.arange(2 * length + 1, 3 * length + 1, device=x.device).expand(x.shape)
@@ -102,7 +104,7 @@ def table_rows(x: Int[Tensor, "*B L"]) -> Int[Tensor, "*B T"]:
 
 
 def find_rows(x: Int[Tensor, "*B L"]) -> Bool[Tensor, "*B R"]:
-    """Which rows of the table each sequence holds: BOS, one symbol for each position, all EOS."""
+    """Return which rows of the table each sequence contains: BOS, one symbol for each position, all EOS."""
     one = x.bool()
     always = torch.ones_like(one)
     return torch.cat((always[..., :1], ~one, one, always), -1)

@@ -1,1 +1,1 @@
-"""Samplers of position ids: the positions that tokens are given in training, so that longer texts are not new."""
+"""Samplers of position ids for training: they give short windows the positions of longer texts."""

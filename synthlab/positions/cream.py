@@ -1,4 +1,4 @@
-"""CREAM's positions: a head, a tail far away, and a middle that is mostly in the middle between them.
+"""CREAM's positions: a head, a distant tail, and a middle that lies mostly halfway between them.
 
 Wu, Zhao and Zheng, 2024 (arXiv 2406.07138, section 3), and the authors' code, whose behaviors are options here.
 """
@@ -14,7 +14,7 @@ from synthlab.positions.sampler_base import Multiple, Stretched, Window, uniform
 
 
 class Cream(Stretched):
-    """A window of N tokens as head, middle and tail of a text of s N, s being the ``factor``.
+    """A window of N tokens as head, middle and tail of a text of s N tokens, where s is ``factor``.
 
     Head and tail have h tokens each: N // 3 (relativity) or c s (continuity, c of ``continuity``), each with
     probability 1/2. The head is at 0, ..., h-1, the tail at s N - h, ..., s N - 1. The middle has m = N - 2 h tokens at
@@ -26,13 +26,13 @@ class Cream(Stretched):
         factor: s.
         sigma: The standard deviation of the normal variable.
         continuity: c. Windows shorter than 3 c s tokens have h = N // 3 in either case.
-        shared: How many windows, one after the other, share a draw between relativity and continuity. In the authors'
-            code it is 3000.
-        limits: ``clamped``: what lies outside the limits becomes the nearer limit, as in the authors' code, so that the
-            ends are more frequent; ``renormalized``: the truncated normal distribution of the paper.
-        text: The tokens are gathered from a text of so many windows, as in the authors' code: head and tail are the
-            first and last tokens of the text, the middle is at places e - m + 1, ..., e, or just before the tail if
-            the text is too short for e. Where e falls into the tail, tokens occur twice. None: the window is
+        shared: The number of consecutive windows that share one choice between relativity and continuity; 3000 in the
+            authors' code.
+        limits: ``clamped``: values outside the limits become the nearer limit, as in the authors' code, so the ends are
+            more frequent; ``renormalized``: the truncated normal distribution of the paper.
+        text: The length, in windows, of the text that tokens are gathered from, as in the authors' code: head and tail
+            are the first and last tokens of the text, the middle is at places e - m + 1, ..., e, or just before the
+            tail if the text is too short for e. Where e falls into the tail, tokens occur twice. None: the window is
             contiguous text.
 
     Example:
@@ -55,7 +55,7 @@ class Cream(Stretched):
     ):
         super().__init__(factor)
         self.sigma, self.continuity, self.shared, self.limits, self.text = sigma, continuity, shared, limits, text
-        # Draws between relativity and continuity that windows of later calls share.
+        # Choices between relativity and continuity that are left over for windows of later calls.
         self.pending: Bool[Tensor, " left"] = torch.zeros(0, dtype=torch.bool)
 
     def positions(self, rows, length, generator):
@@ -84,7 +84,7 @@ class Cream(Stretched):
         return found[:rows]
 
     def _draw_doubled_alpha(self, rows: int, generator: torch.Generator) -> Int[Tensor, " rows"]:
-        """f = 2 alpha, by the inverse of the normal distribution function."""
+        """Return f = 2 alpha, by the inverse of the normal distribution function."""
         low, high = 2, 2 * self.factor
         share = torch.rand(rows, generator=generator, dtype=torch.float64)
         if self.limits == "renormalized":
@@ -97,7 +97,7 @@ class Cream(Stretched):
 def _spread(
     head: Int[Tensor, " rows"], end: Int[Tensor, " rows"], length: int, whole: int
 ) -> Int[Tensor, "rows length"]:
-    """The head, the middle that ends at ``end``, and the tail of ``whole`` numbers, as long as the head."""
+    """Return the head, the middle that ends at ``end``, and a tail that is as long as the head, of ``whole`` places."""
     places, head = torch.arange(length), head[:, None]
     middle = places + end[:, None] - (length - head - 1)
     return torch.where(places < head, places, torch.where(places < length - head, middle, places + whole - length))

@@ -24,7 +24,11 @@ class Window(NamedTuple):
 
 
 class PositionSampler(ABC):
-    """Gives the tokens of a training window the positions that they have in a longer text.
+    """A sampler gives the tokens of a training window positions that they would have in a longer text.
+
+    It changes the positions of training only: tests, and training without a sampler, use 0, 1, 2, ... The constructor's
+    keyword arguments are the keys of the config group ``positions``; their types are checked. A sampler whose draws
+    depend on earlier ones serves one model: each model of an ensemble has its own.
 
     Windows are tested, and without a sampler trained, at positions 0, 1, 2, ...; a sampler changes those of training
     alone. The constructor's keyword arguments are the keys of the config group ``positions``; their types are checked.
@@ -39,7 +43,7 @@ class PositionSampler(ABC):
 
     @abstractmethod
     def positions(self, rows: int, length: int, generator: torch.Generator) -> Int[Tensor, "rows length"]:
-        """The positions of windows' tokens, increasing along each window.
+        """Return the positions of windows' tokens, increasing along each window.
 
         Args:
             rows: The number of windows.
@@ -51,17 +55,21 @@ class PositionSampler(ABC):
         """
 
     def reach(self, length: int) -> int:
-        """One more than the largest position that windows of ``length`` tokens can be given."""
+        """Return the largest position that windows of ``length`` tokens can get, plus one."""
         return length
 
     def text_length(self, length: int) -> int | None:
-        """The number of tokens of the text that a window of ``length`` tokens is gathered from; None for windows whose
-        tokens follow each other in their text."""
+        """Return the number of tokens of the text that a window of ``length`` tokens is gathered from.
+
+        None means that a window's tokens are consecutive in their text.
+        """
         return None
 
     def window(self, rows: int, length: int, generator: torch.Generator) -> Window:
-        """The positions of windows' tokens, as ``positions`` draws them, with the places of the tokens in texts of
-        ``text_length(length)`` tokens."""
+        """Return the positions of windows' tokens, and the places of the tokens in their texts.
+
+        Positions are those of ``positions``; texts have ``text_length(length)`` tokens.
+        """
         return Window(self.positions(rows, length, generator), None)
 
 
@@ -92,10 +100,10 @@ def draw_subsets(
 
     Args:
         sizes: The number of elements of each subset.
-        count: The number of elements of a row, whose last are filled up with the largest one of its subset.
+        count: The number of elements of a row; a smaller subset is padded with its largest element.
         span: The number of elements to draw from.
         generator: The source of random numbers.
-        precision: The type of the random numbers, which decides what is drawn from them.
+        precision: The type of the random numbers; another type gives other subsets.
 
     Returns:
         The subsets.

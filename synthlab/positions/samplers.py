@@ -22,10 +22,10 @@ class Contiguous(PositionSampler):
 
 
 class Offset(Stretched):
-    """Positions u, u + 1, ..., u + N - 1, with u uniform on 0, ..., (s-1) N (shifted positions: Kiyono et al., 2021,
-    arXiv 2109.05644, section 3).
+    """Shifted positions: u, u + 1, ..., u + N - 1, with u uniform on 0, ..., (s-1) N.
 
-    Encodings of distances alone, such as RoPE, give the same logits as without a sampler, but for rounding.
+    Source: Kiyono et al., 2021, arXiv 2109.05644, section 3. Encodings that depend on distances only, such as RoPE,
+    give the same logits as without a sampler, up to rounding.
 
     Example:
         >>> import torch
@@ -41,8 +41,10 @@ class Offset(Stretched):
 
 
 class RandPos(Stretched):
-    """A sorted random subset of 0, ..., s N - 1, each equally likely (Ruoss et al., 2023, arXiv 2305.16843, section
-    3.1: L there is s N). ``encoding=randomized`` draws in the same way, in tests too.
+    """A sorted random subset of 0, ..., s N - 1, each equally likely.
+
+    Source: Ruoss et al., 2023, arXiv 2305.16843, section 3.1 (L there is s N). ``encoding=randomized`` draws the same
+    way, in tests too.
 
     Example:
         >>> import torch
@@ -56,17 +58,18 @@ class RandPos(Stretched):
 
 
 class PoSE(Stretched):
-    """Two chunks of a window, the second at later positions (Zhu et al., 2023, arXiv 2309.10400, section 3, and the
-    authors' code).
+    """Two chunks of a window, the second at later positions.
+
+    Source: Zhu et al., 2023, arXiv 2309.10400, section 3, and the authors' code.
 
     The first chunk has r tokens, r uniform on 1, ..., (N+1)//2, at positions 0, ..., r-1. The others are at r + u, ...,
     N - 1 + u, with u uniform on 0, ..., (s-1) N.
 
     Args:
         factor: s.
-        text: The tokens of the second chunk are N - r consecutive ones from a text of so many windows, which start
-            anywhere from the end of the first chunk on, as in the authors' code (there 5). None: they are those that
-            follow the first chunk.
+        text: The length, in windows, of the text from which the second chunk takes its N - r consecutive tokens. They
+            start anywhere after the first chunk, as in the authors' code (there ``text`` is 5). None: they follow the
+            first chunk directly.
 
     Example:
         >>> import torch
@@ -102,9 +105,9 @@ class ClexPositions(Stretched):
     """The positions of CLEX's training (Chen et al., 2023, arXiv 2310.16450, section 3.3, and the authors' code).
 
     t is uniform on 1, ..., s. The first position is 0, the last t N - 1, and those between are a sorted random subset
-    of 1, ..., t N - 2. All windows of a call have the same positions, as those of a batch have in the authors' code.
-    That divides the positions of windows longer than the pre-trained context by the ratio of the two. Here positions
-    are whole numbers, and such windows reach as many times farther.
+    of 1, ..., t N - 2. All windows of a call have the same positions, as a batch has in the authors' code. For windows
+    longer than the pre-training context, that code divides positions by the ratio of the two lengths. Here positions
+    stay integers, so the largest position grows by that ratio instead.
 
     Example:
         >>> import torch
@@ -114,7 +117,7 @@ class ClexPositions(Stretched):
     """
 
     def positions(self, rows, length, generator):
-        if length < 2:  # the first is the last
+        if length < 2:  # a single token is both the first and the last
             return torch.zeros(rows, length, dtype=torch.long)
         longest = int(torch.randint(1, self.factor + 1, (), generator=generator)) * length
         inner = 1 + draw_subsets(torch.tensor([length - 2]), length - 2, longest - 2, generator)
@@ -138,8 +141,10 @@ FARTHEST = 10**9  # positions beyond any use
 
 
 def check_sampler(config: Mapping[str, Any], length: int) -> PositionSampler:
-    """The sampler that ``config`` describes. Raises InputError for one that does not say what it does to windows of
-    ``length`` tokens, or gives them other positions than it says."""
+    """Return the sampler that ``config`` describes. Raises InputError if its answers about itself are invalid.
+
+    It is asked about windows of ``length`` tokens, and one draw is compared with its answers.
+    """
     sampler, name = SAMPLERS.build(config), config["name"]
 
     def ask_sampler(told: str, ask: Callable[[], Any], fits: Callable[[Any], bool], must: str) -> Any:
@@ -171,7 +176,7 @@ def check_sampler(config: Mapping[str, Any], length: int) -> PositionSampler:
 
 
 def _are_places(values: Any, length: int, end: int) -> bool:
-    """Whether ``values`` are those of one window, from 0 on and below ``end``."""
+    """Return True if ``values`` are increasing places of one window, from 0 on and below ``end``."""
     if not isinstance(values, Tensor) or values.dtype != torch.long or values.shape != (1, length):
         return False
     return 0 <= int(values.min()) <= int(values.max()) < end

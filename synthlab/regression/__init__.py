@@ -1,1 +1,1 @@
-"""The paper's tasks, whose answers are numbers: mean, length and sum, trained on an invertible map of them."""
+"""Regression tasks: the paper's mean, length and sum, trained on an invertible map of the target."""

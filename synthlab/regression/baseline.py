@@ -1,4 +1,4 @@
-"""The loss of the best constant answer, which a model has without looking at its input."""
+"""The loss of the best constant prediction, which ignores the input."""
 
 import numpy as np
 import torch
@@ -13,14 +13,16 @@ from synthlab.regression.outrep import Chosen, OutRep
 from synthlab.regression.tasks import TASKS
 from synthlab.rng import stream
 
-SEQUENCES = 4096  # whose targets' variance is within about 2 % of that of all
-SYMBOLS = 2**22  # of all sequences together, so that long ones are fewer
+SEQUENCES = 4096  # enough for a target variance within about 2 % of the true one
+SYMBOLS = 2**22  # the most symbols of all sequences together: long sequences are fewer
 
 
 def constant_loss(config: RunConfig) -> float:
-    """The lowest training loss of a model that answers all sequences of all lengths alike: the variance of the targets,
-    in representation space. The same for all seeds. Of a learned map it is that of the map before training, of a chosen
-    map the least of all candidates."""
+    """Return the lowest training loss of a model that gives the same output for all sequences of all lengths.
+
+    That is the variance of the targets in representation space, the same for all seeds. For a learned map it is that of
+    the map before training, for a chosen map the least of all candidates.
+    """
     task, inputs, outrep = data(config)
     weights = length_weights(config.length_distribution, config.train_length).double()
     y = task.targets(inputs.draw(SEQUENCES, len(weights), stream(0, "training"))).double()
@@ -30,7 +32,7 @@ def constant_loss(config: RunConfig) -> float:
 
 @torch.no_grad()
 def _variance(outrep: OutRep, y: Float[Tensor, "B L"], weights: Float[Tensor, " L"]) -> float:
-    """The variance of the mapped targets, as the loss has it."""
+    """Return the variance of the mapped targets, weighted as in the loss."""
     targets = outrep.forward(y)
     mean = (targets.mean(0) * weights).sum()
     scale = float(outrep.loss_scale(y[None], weights[None, None]))
@@ -38,12 +40,14 @@ def _variance(outrep: OutRep, y: Float[Tensor, "B L"], weights: Float[Tensor, " 
 
 
 def constant_errors(config: RunConfig) -> Float[np.ndarray, " L"]:
-    """Return the mean squared error at each test length of the best constant answer to training sequences, in the units
-    of the answer. The same for all maps and seeds."""
+    """Return the mean squared error at each test length of the best constant prediction for training sequences.
+
+    It is in the units of the target, and the same for all maps and seeds.
+    """
     task, inputs = TASKS.build(config.task), INPUTS.build(config.inputs)
     weights = length_weights(config.length_distribution, config.train_length).double()
     longest = max(config.train_length, config.test_length)
     x = inputs.draw(min(SEQUENCES, -(-SYMBOLS // longest)), longest, stream(0, "training"))
     targets = task.targets(x).double()
-    constant = (targets[:, : config.train_length].mean(0) * weights).sum() / weights.sum()  # which are rounded
+    constant = (targets[:, : config.train_length].mean(0) * weights).sum() / weights.sum()  # the weights are rounded
     return (targets[:, : config.test_length] - constant).square().mean(0).numpy()

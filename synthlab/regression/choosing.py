@@ -1,4 +1,4 @@
-"""Choose a map of the target for each run by training lengths alone (``outrep=chosen``)."""
+"""Selection of each run's map of the target by its training lengths only (``outrep=chosen``)."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ WORST = 1e30  # the score of a model that diverged
 
 
 def score_candidates(configs: Sequence[RunConfig], device: str = "cpu") -> Float[Tensor, "E C"]:
-    """Train a model for each candidate of each run on the shorter training lengths. Returns the scores."""
+    """Train a model for each candidate of each run on the shorter training lengths; return the scores."""
     runs = [candidate_runs(config) for config in configs]
     planned = plan_ensembles([run for each in runs for run in each], 1, device)
     parts = [part for ensemble in planned for part in split_inexact(ensemble, device)]

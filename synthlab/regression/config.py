@@ -9,7 +9,7 @@ from synthlab.config.base import Config, Count, Curriculum, Length, Member, Prot
 
 
 class StopSettings(Settings):
-    """When training stops early; each field is described in ``conf/family/numbers.yaml``."""
+    """The settings of early stopping; ``conf/family/numbers.yaml`` describes each field."""
 
     loss: PositiveFloat | None
     every: PositiveInt
@@ -17,7 +17,7 @@ class StopSettings(Settings):
 
 
 class Evaluation(Settings):
-    """How a model is tested; each field is described in ``conf/family/numbers.yaml``."""
+    """The settings of evaluation; ``conf/family/numbers.yaml`` describes each field."""
 
     sequences: Count
     largest: PositiveFloat
@@ -30,7 +30,7 @@ class RunConfig(Config):
     results_version = 4
     family_module, measures_module = "synthlab.regression.family", "synthlab.regression.measures"
     default_task, answer = "mean", "a number"
-    # Nobody assigns to a field of a config, so that its type may be narrower here: pydantic does not tell checkers.
+    # Configs are immutable, so a narrower type is safe here; pydantic does not declare that to type checkers.
     kind: Literal["regression"] = "regression"  # pyright: ignore[reportIncompatibleVariableOverride]
     task: Member
     inputs: Member
@@ -61,11 +61,11 @@ class RunConfig(Config):
 
     @property
     def shape(self) -> str:
-        from synthlab.regression.outrep import OUTREPS, OutRepModule  # which need torch
+        from synthlab.regression.outrep import OUTREPS, OutRepModule  # these need torch
 
         protocol = self.protocol.model_dump(exclude={"name", "lr"})
         how = [None if each is None else each.model_dump() for each in (self.curriculum, self.stop)]
         parts = [self.model, self.encoding, protocol, self.train_length, *how]
-        if issubclass(OUTREPS.find(self.outrep["name"]), OutRepModule):  # one serves the ensemble
+        if issubclass(OUTREPS.find(self.outrep["name"]), OutRepModule):  # one such map serves the whole ensemble
             parts.append(self.outrep)
         return json.dumps(parts, sort_keys=True)

@@ -1,4 +1,4 @@
-"""Build the task, inputs, output map and model of a config, and check that they fit before anything runs."""
+"""Construction of a config's task, inputs, output map and model, with checks that they fit before anything runs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -24,13 +24,13 @@ from synthlab.training.memory import check_buildable
 from synthlab.training.optimizers import check_optimizer
 from synthlab.training.stopping import check_stop
 
-ROUNDING = 1e-4  # of the largest target: how far outside of the span one may lie
+ROUNDING = 1e-4  # tolerance beyond the span, as a fraction of the largest target
 MODELS = Registry("model", nn.Module, {"transformer": Transformer, "linear": LinearAttention})
 KINDS = {kind.kind: kind for kind in (TASKS, INPUTS, ENCODINGS, OUTREPS, MODELS)}
 
 
 def resolve(raw: Mapping[str, Any]) -> RunConfig:
-    """The complete config of the run that ``raw`` describes, with defaults filled in.
+    """Return the complete config of the run that ``raw`` describes, with defaults filled in.
 
     Raises InputError for a run that could not be trained or tested.
     """
@@ -57,8 +57,8 @@ def resolve(raw: Mapping[str, Any]) -> RunConfig:
 def candidate_runs(config: RunConfig) -> list[RunConfig]:
     """Return the run of each candidate: trained on the lengths that are not held out, tested on those that are.
 
-    Its test sequences have a seed far from those of tests, so that these play no part in the choice. Raises InputError
-    where no length is left, and for a candidate that could not be trained.
+    Its test sequences have a seed far from those of tests, so tests play no part in the choice. Raises InputError if no
+    length is left, and for a candidate that could not be trained.
     """
     held_out = max(1, round(config.outrep["held_out"] * config.train_length))
     shorter = config.train_length - held_out
@@ -76,13 +76,15 @@ def candidate_runs(config: RunConfig) -> list[RunConfig]:
 
 
 def data(config: RunConfig) -> tuple[Task, InputDistribution, OutRep]:
-    """Task, input distribution and output map, which decide a run's examples; a map with parameters as it is before
-    training."""
+    """Return the task, input distribution and output map, which decide a run's examples.
+
+    A map with parameters is as it is before training.
+    """
     return TASKS.build(config.task), INPUTS.build(config.inputs), build_map([config])
 
 
 def build_map(configs: Sequence[RunConfig]) -> OutRep:
-    """The output map of runs that have the same; one with parameters serves all of them."""
+    """Return the output map of runs that have the same; one with parameters serves all of them."""
     outrep = OUTREPS.build(configs[0].outrep)
     if isinstance(outrep, OutRepModule):
         with catch_errors("outrep", configs[0].outrep["name"], "be initialized"):
@@ -92,20 +94,22 @@ def build_map(configs: Sequence[RunConfig]) -> OutRep:
 
 
 def module_of(ensemble: nn.Module) -> OutRepModule | None:
-    """The output map that is part of an ensemble; None for maps without parameters."""
+    """Return the output map that is part of an ensemble; None for maps without parameters."""
     outrep = getattr(ensemble, "outrep", None)
     return outrep if isinstance(outrep, OutRepModule) else None
 
 
 def map_of(ensemble: nn.Module, index: int, config: RunConfig) -> OutRep:
-    """The output map of one model, that of ``config``, as training has left it."""
+    """Return the trained output map of one model; ``config`` is the model's config."""
     outrep = module_of(ensemble)
     return OUTREPS.build(config.outrep) if outrep is None else outrep.member(index)
 
 
 def build_models(configs: Sequence[RunConfig]) -> nn.Module:
-    """Initialize the models of runs of one shape, as one ensemble, with the output map if that has parameters. Raises
-    InputError for models that cannot form an ensemble."""
+    """Initialize the models of runs of one shape as one ensemble, with the output map if that has parameters.
+
+    Raises InputError for models that cannot form an ensemble.
+    """
     ensemble = build_ensemble(MODELS, configs, [stream(config.weight_seed, "initial") for config in configs])
     outrep = build_map(configs)
     if isinstance(outrep, OutRepModule):
@@ -114,7 +118,7 @@ def build_models(configs: Sequence[RunConfig]) -> nn.Module:
 
 
 def _check(config: RunConfig, task: Task, outrep: OutRep, model: nn.Module) -> None:
-    """Check fields against each other: lengths against the encoding's, targets against the map's domain."""
+    """Raise InputError for fields that do not fit together: lengths and the encoding, targets and the map's domain."""
     available = check_encoding(config, model).longest()
     for name in ("train_length", "test_length"):
         length = getattr(config, name)
@@ -145,8 +149,10 @@ def _check(config: RunConfig, task: Task, outrep: OutRep, model: nn.Module) -> N
 
 
 def _check_training(config: RunConfig) -> None:
-    """Refuse a curriculum that begins outside of the training lengths, and tests between points of the training
-    curve."""
+    """Raise InputError for a curriculum that begins outside of the training lengths, or an unsuitable ``stop.every``.
+
+    Tests of ``stop`` must be at points of the training curve.
+    """
     start = None if config.curriculum is None else config.curriculum.start
     if start is not None and start > config.train_length:
         raise InputError(f"curriculum.start={start}: must be from 1 to train_length={config.train_length}")
@@ -155,7 +161,7 @@ def _check_training(config: RunConfig) -> None:
 
 
 def _span(task: Task, config: RunConfig, length: int) -> tuple[float, float]:
-    """The smallest and the largest target of the run's task over sequences of 1 to ``length`` symbols."""
+    """Return the smallest and the largest target of the run's task over sequences of 1 to ``length`` symbols."""
     must = "two finite numbers, the smaller first"
     low, high = ask_member("task", config.task["name"], f"span({length})", lambda: task.span(length), _is_span, must)
     return float(low), float(high)
@@ -167,7 +173,7 @@ def _is_span(bounds: Any) -> bool:
 
 
 def _check_targets(config: RunConfig, task: Task, span: tuple[float, float]) -> None:
-    """Refuse a task whose targets, of a few sequences, have another shape than the symbols or lie outside its span."""
+    """Raise InputError if sample targets differ in shape from the symbols, or lie outside the task's span."""
     name, length, (low, high) = config.task["name"], max(config.train_length, config.test_length), span
     drawn = torch.randint(2, (2, length), generator=torch.Generator().manual_seed(0))
     x = torch.cat((torch.zeros_like(drawn[:1]), torch.ones_like(drawn[:1]), drawn))
@@ -186,7 +192,7 @@ def _check_targets(config: RunConfig, task: Task, span: tuple[float, float]) -> 
 
 
 def _check_map(outrep: OutRep, config: RunConfig) -> OutRep:
-    """The run's map. Raises InputError for a user's map without a required attribute."""
+    """Return the run's map. Raises InputError for a user's map without a required attribute."""
     interval = Interval, "a synthlab.regression.outrep.Interval"
     required = {"domain": interval, "image": interval, "shift": (int | float, "a number, which OutRep.__init__ sets")}
     for attribute, (kind, must) in required.items():

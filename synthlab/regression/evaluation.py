@@ -29,21 +29,24 @@ def evaluate_lengths(
     seed: int,
     largest: float,
 ) -> dict[str, Float[np.ndarray, " L"]]:
-    """Every metric at every length 1..``test_length``, over ``sequences`` test sequences of ``seed``, in double
-    precision. Outputs outside the range of the map, for answers up to ``largest``, are clipped (``OutRep.clip``)."""
+    """Return every metric at every length 1..``test_length``, over ``sequences`` test sequences of ``seed``.
+
+    Metrics are computed in double precision. Outputs outside the range of the map, for targets up to ``largest``, are
+    clipped (``OutRep.clip``).
+    """
     x = test_sequences(inputs, sequences, test_length, seed)
     return measure_outputs(readouts(model, x, stream(seed, "evaluation_positions")), x, task, outrep, largest)
 
 
 def test_sequences(inputs: InputDistribution, sequences: int, length: int, seed: int) -> Int[Tensor, "B L"]:
-    """The test sequences of ``seed``, the same for every model tested to ``length``."""
+    """Return the test sequences of ``seed``, the same for every model tested to ``length``."""
     return inputs.draw(sequences, length, stream(seed, "evaluation"))
 
 
 def measure_outputs(
     outputs: Float[Tensor, "B L"], x: Int[Tensor, "B L"], task: Task, outrep: OutRep, largest: float
 ) -> dict[str, Float[np.ndarray, " L"]]:
-    """Every metric at every length, from a model's outputs for every prefix of ``x``."""
+    """Return every metric at every length, from a model's outputs for every prefix of ``x``."""
     z, y = outputs.double(), task.targets(x).double()
     clipped = outrep.clip(z, largest)
     error = outrep.inverse(clipped) - y
@@ -60,8 +63,10 @@ def measure_outputs(
 
 @torch.no_grad()
 def measure_loss(model: Member, config: RunConfig, outrep: OutRep, sequences: int) -> float:
-    """Return the training loss of a model with the map ``outrep``, in representation space, over all training lengths
-    of ``sequences`` training sequences, the same ones in each call."""
+    """Return the training loss of a model with the map ``outrep``, in representation space.
+
+    It is over all training lengths of ``sequences`` training sequences, the same ones in each call.
+    """
     (task, inputs, _), generator = data(config), stream(config.data_seed, "calibration")
     x = inputs.draw(sequences, config.train_length, generator)
     y = task.targets(x).double()
@@ -72,8 +77,11 @@ def measure_loss(model: Member, config: RunConfig, outrep: OutRep, sequences: in
 
 
 def readouts(model: Member, x: Int[Tensor, "B L"], generator: torch.Generator) -> Float[Tensor, "B L"]:
-    """The model's output for every prefix of every row: in one pass over all lengths, or, if prefixes cannot share a
-    packed row (``Encoding.packs``), in a pass for each length."""
+    """Return the model's output for every prefix of every row.
+
+    This takes one pass over all lengths or, if prefixes cannot share a packed row (``Encoding.packs``), a pass for each
+    length.
+    """
     length = x.shape[1]
     rows = rows_in_one_pass(length)
     if model.encoding.packs:
@@ -86,14 +94,17 @@ def readouts(model: Member, x: Int[Tensor, "B L"], generator: torch.Generator) -
 
 
 def rows_in_one_pass(length: int) -> int:
-    """How many sequences of ``length`` symbols a model is given at once."""
+    """Return how many sequences of ``length`` symbols a model processes at once."""
     return max(1, ENTRIES // length**2)
 
 
 def run_in_passes(
     model: Member, x: Int[Tensor, "B L"], positions: Int[Tensor, "B P"] | None, rows: int
 ) -> Float[Tensor, "B L"]:
-    """The model's output for every prefix of every row, at the ``positions`` of the whole row, ``rows`` at a time."""
+    """Return the model's output for every prefix of every row, in batches of ``rows``.
+
+    ``positions`` are those of the whole row.
+    """
     if positions is None:
         return torch.cat([model(part) for part in x.split(rows)])
     parts = zip(x.split(rows), positions.split(rows), strict=True)

@@ -1,4 +1,4 @@
-"""Regression tasks: how their models are built, trained and tested (see ``training.family.Family``)."""
+"""The family of regression tasks: building, training and testing their models (see ``training.family.Family``)."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -28,7 +28,7 @@ __all__ = ["TASKS", "build_models", "evaluate_model", "make_objective", "open_mo
 
 
 def make_objective(ensemble: nn.Module, configs: Sequence[RunConfig], device: str = "cpu") -> PrefixRegression:
-    """The weighted squared error of each model of ``ensemble``, on the tasks of ``configs``."""
+    """Return the objective: the weighted squared error of each model of ``ensemble``, on the tasks of ``configs``."""
     learned = find_learned(ensemble)
     examples = [
         Examples(
@@ -45,13 +45,16 @@ def make_objective(ensemble: nn.Module, configs: Sequence[RunConfig], device: st
 
 
 def _plan_weights(configs: Sequence[RunConfig]) -> Callable[[int], Tensor] | None:
-    """Return what gives the weights [E, L] of the training lengths in each step, from 0 on; None without curriculum."""
+    """Return a function from the step (from 0) to the weights [E, L] of the training lengths.
+
+    Return None without curriculum.
+    """
     first = configs[0]
     if first.curriculum is None:
         return None
     find_longest = first.curriculum.find_longest
 
-    @lru_cache(maxsize=1)  # many steps in a row have the same
+    @lru_cache(maxsize=1)  # many consecutive steps have the same weights
     def weights_up_to(longest: int) -> Tensor:
         return torch.stack([length_weights(each.length_distribution, each.train_length, longest) for each in configs])
 
@@ -61,8 +64,10 @@ def _plan_weights(configs: Sequence[RunConfig]) -> Callable[[int], Tensor] | Non
 def train_models(
     ensemble: nn.Module, configs: Sequence[RunConfig], observe: Observer | None = None, device: str = "cpu"
 ) -> list[Training]:
-    """Train initialized models of runs of one shape: each with the map that it chooses, and until it fits, if the
-    configs say so. Returns their training curves, with what is learned of the map."""
+    """Train initialized models of runs of one shape; return their training curves, with what is learned of the map.
+
+    If the configs say so, each model trains with a map that it chooses, and until it fits.
+    """
     outrep = module_of(ensemble)
     if isinstance(outrep, Chosen):
         outrep.scores.data = score_candidates(configs, device).to(outrep.scores)
@@ -82,8 +87,11 @@ def train_models(
 
 
 def evaluate_model(ensemble: nn.Module, index: int, config: RunConfig) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """Every metric at every length for the model ``index``. And a table: of ``LinearAttention`` its output matrix M (2
-    x 2, with BOS 2 x 3); else of a chosen map the score of each candidate; else None."""
+    """Return every metric at every length for the model ``index``, and a table or None.
+
+    The table is for ``LinearAttention`` its output matrix M (2 x 2, with BOS 2 x 3), for a chosen map the score of each
+    candidate.
+    """
     member, how = Member(ensemble, index), config.evaluation.model_dump()
     parts = TASKS.build(config.task), INPUTS.build(config.inputs), map_of(ensemble, index, config)
     metrics = evaluate_lengths(member, *parts, config.test_length, **how, seed=config.test_seed)
@@ -98,5 +106,5 @@ def evaluate_model(ensemble: nn.Module, index: int, config: RunConfig) -> tuple[
 
 
 def open_model(record: Record, step: int | None = None) -> TrainedRegression:
-    """The trained model of a run, or what it was after ``step``; where it had stopped by then, as it stopped."""
+    """Return the trained model of a run, or the model as it was after ``step``, or when it stopped before."""
     return TrainedRegression(record, find_stopped_step(record, step))

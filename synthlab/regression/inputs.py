@@ -1,5 +1,8 @@
-"""Input distributions over binary sequences. All are exchangeable, so that a prefix of a sample is a sample at the
-shorter length, on which the packed layout relies (see ``models.packing``)."""
+"""Input distributions over binary sequences.
+
+All are exchangeable, so that a prefix of a sample is a sample at the shorter length. The packed layout relies on this
+(see ``models.packing``).
+"""
 
 from abc import ABC, abstractmethod
 from typing import Annotated
@@ -35,8 +38,10 @@ class InputDistribution(ABC):
 
     @abstractmethod
     def probability(self, batch: int, generator: torch.Generator) -> Float[Tensor, "#B 1"] | float:
-        """Return the probability of a 1: one number, or one for each of ``batch`` sequences, random ones drawn with
-        ``generator``."""
+        """Return the probability of a 1: one number, or one for each of ``batch`` sequences.
+
+        Random probabilities are drawn with ``generator``.
+        """
 
 
 class Bernoulli(InputDistribution):
@@ -52,7 +57,7 @@ class Bernoulli(InputDistribution):
 class UniformCount(InputDistribution):
     """The number of ones is uniform on 0..l, their arrangement random (paper, appendix F).
 
-    Drawn as p ~ U(0, 1) and then Bernoulli(p): every prefix of length k again has a uniform count on 0..k.
+    Drawn as p ~ U(0, 1) and then Bernoulli(p), so every prefix of length k has a uniform count on 0..k.
     """
 
     def probability(self, batch: int, generator: torch.Generator) -> Float[Tensor, "B 1"]:

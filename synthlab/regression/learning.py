@@ -1,4 +1,4 @@
-"""What is learned of a map of the target, as training goes on."""
+"""The parameters of a learned map of the target over the course of training."""
 
 from torch import nn
 
@@ -8,7 +8,7 @@ from synthlab.training.loop import Observer, Training
 
 
 class MapTrace:
-    """Observes the training of an ensemble: the numbers that its map has learned at each point of the curve."""
+    """An observer of an ensemble's training that records the parameters of its map at each point of the curve."""
 
     def __init__(self, outrep: LearnedOutRep | None, observe: Observer | None):
         self.outrep, self.observe = outrep, observe
@@ -21,7 +21,7 @@ class MapTrace:
             self.observe(step, losses)
 
     def add_to(self, training: Training, index: int) -> Training:
-        """Return the training curve of one model with what its map has learned at each point."""
+        """Return the training curve of one model with the parameters of its map at each point."""
         points = self._points[: len(training.steps)]
         names = points[0] if points else {}
         return training._replace(learned={name: [point[name][index] for point in points] for name in names})

@@ -1,4 +1,4 @@
-"""What is measured of runs on regression tasks."""
+"""The measures of runs on regression tasks."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
@@ -33,8 +33,10 @@ def horizon(relative_error: Float[np.ndarray, " L"], threshold: float = 0.05) ->
 
 
 def chance(config: "RunConfig", metrics: pd.DataFrame) -> Sequence[float] | None:
-    """Return the squared error of the best constant answer at each test length. None for classes of the user's own,
-    which reading a record must not import."""
+    """Return the squared error of the best constant prediction at each test length.
+
+    Return None for classes of the user, since reading a record must not import them.
+    """
     from synthlab.regression.baseline import constant_errors
     from synthlab.regression.inputs import INPUTS
     from synthlab.regression.tasks import TASKS
@@ -45,7 +47,7 @@ def chance(config: "RunConfig", metrics: pd.DataFrame) -> Sequence[float] | None
 
 
 def describe_map(record: "Record") -> str | None:
-    """Return what a run has learned of its map, or which it has chosen; None for a fixed map."""
+    """Return what a run has learned of its map, or the map that it has chosen; None for a fixed map."""
     learned = record.training.drop(columns=["step", "loss"])
     if len(learned.columns):
         last = learned.iloc[-1]

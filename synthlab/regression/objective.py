@@ -20,9 +20,11 @@ STEPS, SYMBOLS = 64, 2**18
 
 
 class Examples:
-    """The training examples of one run: a new batch in each step. Each sequence is an example of every length up to
-    ``train_length``, weighted by the distribution of training lengths (paper, appendix A: uniform). Without ``outrep``
-    targets stay in the units of the answer."""
+    """The training examples of one run: a new batch in each step.
+
+    Each sequence is an example of every length up to ``train_length``, weighted by the distribution of training lengths
+    (paper, appendix A: uniform). Without ``outrep`` targets stay in their own units.
+    """
 
     def __init__(
         self,
@@ -37,11 +39,11 @@ class Examples:
         self.symbols, self.places = stream(seed, "training"), stream(seed, "positions")
 
     def steps(self) -> int:
-        """The number of batches that ``draw`` returns."""
+        """Return the number of batches that ``draw`` returns."""
         return max(1, min(STEPS, SYMBOLS // (self.batch * len(self.weights))))
 
     def draw(self) -> tuple[Int[Tensor, "S B L"], Float[Tensor, "S B L"]]:
-        """The sequences of the next ``steps()`` batches, and the targets of their prefixes in representation space."""
+        """Return the sequences of the next ``steps()`` batches, and the mapped targets of their prefixes."""
         steps = self.steps()
         x = self.inputs.draw(steps * self.batch, len(self.weights), self.symbols)
         targets = self.task.targets(x)
@@ -51,17 +53,18 @@ class Examples:
         return x.unflatten(0, (steps, -1)), targets.unflatten(0, (steps, -1))
 
     def lengths(self, weights: Float[Tensor, " L"]) -> Int[Tensor, " B"]:
-        """A random length for each sequence of a batch, where a sequence is an example of one length only."""
+        """Draw a length for each sequence of a batch, where a sequence is an example of one length only."""
         return 1 + torch.multinomial(weights, self.batch, replacement=True, generator=self.places)
 
 
 class PrefixRegression:
-    """The losses [E] of an ensemble on the next batch: model e is trained on ``examples[e]``. If prefixes cannot share
-    a packed row (``Encoding.packs``), a sequence is an example of one length only. A map that is learned with the
-    models, ``outrep``, maps the targets in each step.
+    """The losses [E] of an ensemble on the next batch: model e is trained on ``examples[e]``.
 
-    Under a curriculum, ``curriculum(step)`` returns the weights [E, L] of all models in each step, from 0 on; without,
-    they are those of the examples.
+    If prefixes cannot share a packed row (``Encoding.packs``), a sequence is an example of one length only. A map that
+    is learned with the models, ``outrep``, maps the targets in each step.
+
+    Under a curriculum, ``curriculum(step)`` returns the weights [E, L] of all models in each step, from 0 on. Without
+    one, the weights are those of the examples.
     """
 
     def __init__(
@@ -110,16 +113,20 @@ class PrefixRegression:
 def weighted_mse(
     output: Float[Tensor, "E B L"], target: Float[Tensor, "E B L"], weights: Float[Tensor, "E #B L"]
 ) -> Float[Tensor, " E"]:
-    """Each model's squared error, weighted over lengths and averaged over the batch. Raises ValueError for unequal
-    shapes, which would otherwise broadcast."""
+    """Return each model's squared error, weighted over lengths and averaged over the batch.
+
+    Raises ValueError for unequal shapes, which would otherwise broadcast.
+    """
     if output.shape != target.shape:
         raise ValueError(f"output has shape {tuple(output.shape)}, target {tuple(target.shape)}: must be equal")
     return ((output - target).square() * weights).sum((1, 2)) / output.shape[1]
 
 
 def length_weights(distribution: str, train_length: int, longest: int | None = None) -> Float[Tensor, " L"]:
-    """The probability of each training length 1..train_length under a ``length_distribution`` of the config; of a step
-    of a curriculum, in which lengths go up to ``longest``, 0 for longer ones."""
+    """Return the probability of each training length 1..train_length under a ``length_distribution`` of the config.
+
+    In a step of a curriculum, lengths go up to ``longest``, and longer ones have probability 0.
+    """
     lengths = torch.arange(1, train_length + 1, dtype=torch.get_default_dtype())
     last = train_length if longest is None else longest
     weights = {

@@ -28,12 +28,14 @@ class Task(ABC):
 
     @abstractmethod
     def targets(self, x: Int[Tensor, "B L"]) -> Float[Tensor, "B L"]:
-        """Return the target of each prefix, in the original scale, for B sequences of L symbols, each 0 or 1: column
-        k - 1 holds those of ``x[:, :k]``."""
+        """Return the target of each prefix, in the original scale, for B sequences of L symbols, each 0 or 1.
+
+        Column k - 1 has the targets of ``x[:, :k]``.
+        """
 
     @abstractmethod
     def span(self, length: int) -> tuple[float, float]:
-        """The smallest and the largest target over all sequences of 1 to ``length`` symbols, both finite."""
+        """Return the smallest and the largest target over all sequences of 1 to ``length`` symbols, both finite."""
 
 
 def _lengths(x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Trained models on regression tasks, asked for answers."""
+"""Trained models on regression tasks."""
 
 from typing import cast
 
@@ -18,7 +18,7 @@ from synthlab.training.trained import Prediction, TrainedModel
 
 
 class TrainedRegression(TrainedModel):
-    """A trained model whose answer is a number: the mean, length or sum of a binary sequence."""
+    """A trained model that predicts a number: the mean, length or sum of a binary sequence."""
 
     def build(self):
         _, _, self._outrep = data(cast(RunConfig, self.record.config))
@@ -33,13 +33,13 @@ class TrainedRegression(TrainedModel):
         return [int(symbol) for symbol in text]
 
     def respond(self, x, lengths):
-        """Outputs are clipped and inverted as in the tests."""
+        """Return predictions; outputs are clipped and inverted as in the tests."""
         positions = self._positions(lengths, x.shape[1])
         outputs = run_in_passes(Member(self.module, 0), x, positions, rows_in_one_pass(x.shape[1]))
         return self._to_prediction(outputs.gather(1, lengths[:, None] - 1).squeeze(1))
 
     def tokens(self, x):
-        """BOS, the symbols, EOS."""
+        """Return BOS, the symbols, EOS."""
         return with_ends(x), self._positions(torch.full((len(x),), x.shape[1]), x.shape[1])
 
     def prediction(self, outputs):
@@ -53,7 +53,7 @@ class TrainedRegression(TrainedModel):
         return encoding_of(self.module).positions(lengths + ENDS, length + ENDS, draws)
 
     def _to_prediction(self, output: Float[Tensor, " N"]) -> Prediction:
-        """The answers, from outputs in representation space."""
+        """Return predictions from outputs in representation space."""
         largest = cast(RunConfig, self.record.config).evaluation.largest
         learned = module_of(self.module)
         outrep = self._outrep if learned is None else learned.member(0)

@@ -1,1 +1,1 @@
-"""Tasks whose answers are tokens: algorithmic tasks, judged by exact match, and formal languages, by next symbols."""
+"""Sequence tasks: algorithmic tasks, scored by exact match, and formal languages, scored by sets of next symbols."""

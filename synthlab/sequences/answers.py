@@ -1,4 +1,4 @@
-"""Tasks with a prompt and an answer: begin, prompt, separator, answer, end; the loss is on the answer and the end."""
+"""Tasks with a prompt and an answer: begin, prompt, separator, answer, end. The loss is on the answer and the end."""
 
 from abc import abstractmethod
 from typing import NamedTuple
@@ -12,13 +12,14 @@ from synthlab.sequences.problem import Batch, Problem, places
 
 
 class Pairs(NamedTuple):
-    """The symbols of prompts and answers, each padded behind with anything, and how many they are."""
+    """The symbols of prompts and answers, right-padded (pad values are ignored), and their lengths."""
 
     prompt: Int[Tensor, "B P"]
     prompt_sizes: Int[Tensor, " B"]
     answer: Int[Tensor, "B A"]
     answer_sizes: Int[Tensor, " B"]
-    asked: Bool[Tensor, "B A"] | None = None  # what the model must find, without an end; None: all, and the end
+    # Mask of answer tokens that are scored, without an end; None: all of them, and the end.
+    asked: Bool[Tensor, "B A"] | None = None
 
 
 class AnswerTask(Problem):
@@ -35,22 +36,23 @@ class AnswerTask(Problem):
 
     @abstractmethod
     def sizes(self, length: int) -> tuple[int, int]:
-        """The most symbols of a prompt and of an answer for examples of at most this length."""
+        """Return the most symbols of a prompt and of an answer for examples up to this length."""
 
     @abstractmethod
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         """Draw a prompt of each of ``lengths``, and its answer."""
 
     def width(self, length: int) -> int:
-        return sum(self.sizes(length)) + 2  # begin and separator; the end is said and not read
+        return sum(self.sizes(length)) + 2  # begin and separator; the end token is a target, not an input
 
     def batch(self, lengths: Int[Tensor, " B"], width: int, generator: torch.Generator) -> Batch:
         return self.lay_out(self.draw(lengths, generator), width)
 
     def lay_out(self, pairs: Pairs, width: int) -> Batch:
-        """Prompts and answers as rows of ``width`` tokens."""
-        rows, first = len(pairs.prompt), pairs.prompt_sizes[:, None] + 2  # the answer's first place
-        row = torch.full((rows, width + 2), self.end)  # one for the end, one where all that is padding is written
+        """Return prompts and answers as rows of ``width`` tokens."""
+        rows, first = len(pairs.prompt), pairs.prompt_sizes[:, None] + 2  # the first column of the answer
+        # One more column for the end, and a scratch column that absorbs padding.
+        row = torch.full((rows, width + 2), self.end)
         row[:, 0] = self.begin
         row.scatter_(1, _places(pairs.prompt_sizes, pairs.prompt, 1, width + 1), pairs.prompt)
         row.scatter_(1, pairs.prompt_sizes[:, None] + 1, self.separator)
@@ -84,6 +86,6 @@ class AnswerTask(Problem):
 def _places(
     sizes: Int[Tensor, " B"], symbols: Int[Tensor, "B W"], first: int | Tensor, nowhere: int
 ) -> Int[Tensor, "B W"]:
-    """Where each of ``symbols`` goes in its row, from ``first`` on; padding goes to the column ``nowhere``."""
+    """Return the column of each of ``symbols`` in its row, from ``first`` on; padding goes to ``nowhere``."""
     width = symbols.shape[1]
     return (first + torch.arange(width)).expand(len(sizes), width).where(places(sizes, width), nowhere)

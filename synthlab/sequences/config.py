@@ -1,4 +1,4 @@
-"""The config of a run on a task whose answer is tokens: everything that decides its numbers."""
+"""The config of a run on a sequence task."""
 
 import json
 from typing import Annotated, Any, Literal
@@ -22,7 +22,7 @@ Bin = Annotated[list[Length], Field(min_length=2, max_length=2)]
 
 
 class StopSettings(Settings):
-    """When training stops early; each field is described in ``conf/family/sequences.yaml``."""
+    """The settings of early stopping; ``conf/family/sequences.yaml`` describes each field."""
 
     exact: Share | None
     every: PositiveInt
@@ -30,17 +30,19 @@ class StopSettings(Settings):
 
 
 class Evaluation(Settings):
-    """How a model is tested; each field is described in ``conf/family/sequences.yaml``."""
+    """The settings of evaluation; ``conf/family/sequences.yaml`` describes each field."""
 
     sequences: Count
     horizon: Share
 
 
 class SequencesConfig(Config):
-    """A model of a task whose answer is tokens, trained on lengths ``train_from`` to ``train_length`` and tested on
-    those to ``test_length``. ``train_from`` and ``bins`` of null are filled in by ``resolved``."""
+    """A model of a sequence task, trained on lengths ``train_from`` to ``train_length``.
 
-    results_version = 5  # 5: accuracy per token counts all tokens of a length alike
+    It is tested on lengths up to ``test_length``. ``resolve`` replaces ``train_from`` and ``bins`` of null.
+    """
+
+    results_version = 5  # 5: accuracy per token weights all tokens of a length equally
     family_module, measures_module = "synthlab.sequences.family", "synthlab.sequences.measures"
     fuses, default_task, answer = True, "majority", "a sequence"
     kind: Literal["sequences"] = "sequences"  # pyright: ignore[reportIncompatibleVariableOverride]  # see RunConfig

@@ -1,4 +1,4 @@
-"""Build the model of a config, and check the config before anything runs."""
+"""Construction of a config's model, and checks of the config before anything runs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -22,12 +22,12 @@ from synthlab.training.memory import check_buildable
 from synthlab.training.optimizers import check_optimizer
 from synthlab.training.stopping import check_stop
 
-MOST = 10**6  # tokens of a vocabulary or of an example, beyond any use
+MOST = 10**6  # the most tokens of a vocabulary or of an example
 KINDS: dict[str, Registry[Any]] = {"task": PROBLEMS, "encoding": ENCODINGS, "model": MODELS, "positions": SAMPLERS}
 
 
 def resolve(raw: Mapping[str, Any]) -> SequencesConfig:
-    """The complete config of the run that ``raw`` describes, with defaults filled in.
+    """Return the complete config of the run that ``raw`` describes, with defaults filled in.
 
     Raises InputError for a run that could not be trained or tested.
     """
@@ -35,11 +35,11 @@ def resolve(raw: Mapping[str, Any]) -> SequencesConfig:
     given = {field: getattr(config, field) for field in KINDS}
     fills_factor = config.positions.get("factor", 0) is None
     if fills_factor:
-        given["positions"] = {**config.positions, "factor": 2}  # for now: the true one follows from the task
+        given["positions"] = {**config.positions, "factor": 2}  # a placeholder: the final factor depends on the task
     members = complete_members(KINDS, given)
     problem = build_problem(members["task"])
     _check_problem(config, problem)
-    if fills_factor:  # by how much the longest test sequences are longer than those of training, in tokens
+    if fills_factor:  # the ratio of the longest test sequences to the longest training sequences, in tokens
         ratio = problem.width(config.test_length) / problem.width(config.train_length)
         members["positions"]["factor"] = max(1, math.ceil(ratio))
     filled: dict[str, Any] = {"train_from": int(problem.shortest) if config.train_from is None else config.train_from}
@@ -58,7 +58,7 @@ def resolve(raw: Mapping[str, Any]) -> SequencesConfig:
 
 
 def build_problem(member: Mapping[str, Any]) -> Problem:
-    """The task that a run names. Raises InputError."""
+    """Return the task that a run names. Raises InputError."""
     return PROBLEMS.build(member)
 
 
@@ -69,13 +69,13 @@ def build_models(configs: Sequence[SequencesConfig]) -> nn.Module:
 
 
 def default_bins(train_length: int, test_length: int) -> list[list[int]]:
-    """The test lengths beyond training in bins as wide as the training lengths; the last one may be narrower."""
+    """Return the test lengths beyond training in bins as wide as the training lengths; the last may be narrower."""
     starts = range(train_length + 1, test_length + 1, train_length)
     return [[start, min(start + train_length - 1, test_length)] for start in starts]
 
 
 def _check_problem(config: SequencesConfig, problem: Problem) -> None:
-    """Refuse a task, perhaps a class of the user's own, that does not say its sizes."""
+    """Raise InputError for a task, perhaps a class of the user, with invalid answers about its sizes."""
     ask, last = partial(ask_member, "task", config.task["name"]), max(config.train_length, config.test_length)
     is_size = partial(is_whole, low=1, high=MOST)
     ask("vocabulary", lambda: problem.vocabulary, is_size, f"a whole number from 1 to {MOST}")
@@ -94,7 +94,7 @@ def _check_problem(config: SequencesConfig, problem: Problem) -> None:
 
 
 def _check_lengths(config: SequencesConfig, problem: Problem) -> None:
-    """Refuse lengths that the task does not have, and training or testing on none."""
+    """Raise InputError for lengths that the task does not have, and if there are none to train or test on."""
     name, first = config.task["name"], cast(int, config.train_from)
     has = f"from {problem.shortest} {'on' if math.isinf(problem.longest) else f'to {problem.longest:g}'}"
     for field in ("train_length", "test_length", "train_from"):
@@ -111,24 +111,26 @@ def _check_lengths(config: SequencesConfig, problem: Problem) -> None:
 
 
 def _check_bins(config: SequencesConfig, problem: Problem) -> None:
-    """Refuse bins that hold training lengths, one another's lengths, none, or any that are not tested."""
+    """Raise InputError for bins that are empty or overlap, or have training lengths or untested lengths."""
     trained = f"train_from={config.train_from} to train_length={config.train_length}"
     for low, high in config.bins or []:
         told = f"bins={[low, high]}"
         if low > high or high > config.test_length:
             raise InputError(f"{told}: must be a first and a last length, at most test_length={config.test_length}")
         if low <= config.train_length and high >= cast(int, config.train_from):
-            raise InputError(f"{told}: must hold no training lengths, which are {trained}")
+            raise InputError(f"{told}: must not contain training lengths, which are {trained}")
         if not problem.lengths(low, high):
             raise InputError(f"{told}: task={config.task['name']} has no length in it")
     for (_, high), (low, last) in pairwise(sorted(config.bins or [])):
         if low <= high:
-            raise InputError(f"bins={[low, last]}: begins before the one that ends at {high} has ended")
+            raise InputError(f"bins={[low, last]}: overlaps the range that ends at {high}")
 
 
 def _check_training(config: SequencesConfig) -> None:
-    """Refuse a curriculum that begins outside of the training lengths, and looks between points of the training
-    curve."""
+    """Raise InputError for a curriculum that begins outside of the training lengths, or an unsuitable ``stop.every``.
+
+    Tests of ``stop`` must be at points of the training curve.
+    """
     start, stop, first = config.curriculum.start, config.stop, cast(int, config.train_from)
     if start is not None and not first <= start <= config.train_length:
         raise InputError(
@@ -141,16 +143,16 @@ def _check_training(config: SequencesConfig) -> None:
 
 
 def _check_positions(config: SequencesConfig, problem: Problem, model: nn.Module) -> None:
-    """Refuse encodings and samplers that cannot give positions to padded rows, or to the longest."""
+    """Raise InputError for encodings and samplers that cannot give positions to padded or to the longest rows."""
     encoding, name = check_encoding(config, model), config.encoding["name"]
     if not (encoding.packs or encoding.draws_positions):
-        raise InputError(f"encoding={name}: depends on the length of a text, which rows of many lengths do not have")
+        raise InputError(f"encoding={name}: depends on the length of the text, but a row here has many lengths")
     trained, tested = problem.width(config.train_length), problem.width(config.test_length)
     chosen, sampler = config.positions["name"], check_sampler(config.positions, trained)
     if encoding.draws_positions and chosen != "contiguous":
         raise InputError(f"positions={chosen}: encoding={name} draws positions itself; choose contiguous")
     if sampler.text_length(trained) is not None:
-        raise InputError(f"positions={chosen}: gathers a window from a longer text, of which there is none here")
+        raise InputError(f"positions={chosen}: gathers windows from longer texts, which this task does not have")
     available = encoding.longest()
     if max(trained, tested) > available:
         raise InputError(

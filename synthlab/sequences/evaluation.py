@@ -1,5 +1,8 @@
-"""Exact match and accuracy per token at every length, by one teacher-forced pass: a greedy decoder gives the right
-answer just if all tokens are right here, since up to its first wrong token it has read the same."""
+"""Exact match and accuracy per token at every length, by one teacher-forced pass.
+
+A greedy decoder gives the right answer exactly if all tokens are right here: up to its first wrong token, both have the
+same inputs.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -19,31 +22,31 @@ from synthlab.sequences.outputs import Outputs
 from synthlab.sequences.problem import Batch, Problem, count_right, is_fully_right
 from synthlab.sequences.proportions import wilson
 
-ENTRIES = 2**20  # attention logits of a head in one pass, which limits the memory of attention
-# From tokens [B, T], and their positions unless they are 0, 1, 2, ..., to logits [B, T, V].
+ENTRIES = 2**20  # attention logits of a head in one pass, to limit the memory of attention
+# From tokens [B, T], and their positions unless these are 0, 1, 2, ..., to logits [B, T, V].
 Model = Callable[[Tensor, Tensor | None], Tensor]
 
 
 class Scores(NamedTuple):
     """Scores of N sequences."""
 
-    exact: Float[Tensor, " N"]  # whether the answer is right
-    tokens: Float[Tensor, " N"]  # how many of its tokens are right
-    asked: Float[Tensor, " N"]  # of how many
+    exact: Float[Tensor, " N"]  # 1 if the answer is right, else 0
+    tokens: Float[Tensor, " N"]  # the number of its tokens that are right
+    asked: Float[Tensor, " N"]  # the number of its tokens
     loss: Float[Tensor, " N"]  # their mean loss
     said: Float[Tensor, "N V"]  # the model's mean distribution at these tokens
-    wanted: Float[Tensor, "N V"]  # that of the right answer
+    wanted: Float[Tensor, "N V"]  # the mean distribution of the right answer
 
 
 class Scorer:
-    """What a model of ``encoding`` says of examples of ``problem``; random positions are drawn from ``places``."""
+    """A scorer of a model with ``encoding`` on examples of ``problem``; ``places`` generates random positions."""
 
     def __init__(self, model: Model, encoding: Encoding, problem: Problem, places: torch.Generator):
         self.model, self.encoding, self.problem, self.places = model, encoding, problem, places
 
     @torch.no_grad()
     def scores(self, lengths: Int[Tensor, " N"], generator: torch.Generator) -> Scores:
-        """Draw an example of each of ``lengths``, and score what the model says."""
+        """Draw an example of each of ``lengths``, and score the model's predictions."""
         width = self.problem.width(int(lengths.max()))
         batch = self.problem.batch(lengths, width, generator)
         rows = max(1, ENTRIES // width**2)
@@ -65,8 +68,10 @@ class Scorer:
 
 
 def measure_fit(ensemble: nn.Module, index: int, config: SequencesConfig) -> float:
-    """Return the exact match of the model ``index`` on ``stop.sequences`` examples of random training lengths, the same
-    ones in each call."""
+    """Return the exact match of the model ``index`` on ``stop.sequences`` examples of random training lengths.
+
+    Each call uses the same examples.
+    """
     problem, generator = build_problem(config.task), stream(config.data_seed, "calibration")
     lengths = torch.tensor(problem.lengths(config.train_from or problem.shortest, config.train_length))
     drawn = lengths[torch.randint(len(lengths), (config.stop.sequences,), generator=generator)]
@@ -75,8 +80,10 @@ def measure_fit(ensemble: nn.Module, index: int, config: SequencesConfig) -> flo
 
 
 def score_lengths(scorer: Scorer, config: SequencesConfig) -> tuple[pd.DataFrame, Outputs]:
-    """The ``METRICS`` at every length up to ``test_length`` that the task has, and the distributions of outputs. The
-    sequences of a length are the same for every model of one seed, whatever its test length."""
+    """Return the ``METRICS`` at every length of the task up to ``test_length``, and the distributions of outputs.
+
+    The sequences of a length are the same for every model of one seed, whatever its test length.
+    """
     generator, rows, count = stream(config.test_seed, "evaluation"), [], config.evaluation.sequences
     lengths, said, wanted = scorer.problem.lengths(1, config.test_length), [], []
     for length in lengths:
@@ -93,9 +100,11 @@ def score_lengths(scorer: Scorer, config: SequencesConfig) -> tuple[pd.DataFrame
 
 
 def by_bin(metrics: pd.DataFrame, outputs: Outputs, config: SequencesConfig) -> pd.DataFrame:
-    """The ``METRICS`` of the training lengths, in the first row, and of each bin, with ``first`` and ``last`` length
-    and the number of ``sequences``; all lengths count alike. And the ``horizon``, counted from ``train_from`` on, the
-    same in all rows."""
+    """Return the ``METRICS`` of the training lengths, in the first row, and of each bin, and the ``horizon``.
+
+    Each row has its ``first`` and ``last`` length and the number of ``sequences``; all lengths have equal weight. The
+    horizon, counted from ``train_from`` on, is the same in all rows.
+    """
     ranges = [[config.train_from, min(config.train_length, config.test_length)], *(config.bins or [])]
     rows = []
     for first, last in ranges:
@@ -111,7 +120,7 @@ def by_bin(metrics: pd.DataFrame, outputs: Outputs, config: SequencesConfig) -> 
 
 
 def _row(right: float, tokens: float, count: int, loss: float) -> dict[str, float]:
-    # A mean of ones may be rounded to just above.
+    # Rounding may lift a mean of ones above 1.
     row = {}
     for name, value in (("exact", right), ("tokens", tokens)):
         row[name], row[f"{name}_low"], row[f"{name}_high"] = wilson(min(value, 1.0), count)

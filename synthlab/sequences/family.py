@@ -1,4 +1,4 @@
-"""Tasks whose answers are tokens: how their models are built, trained and tested (see ``training.family.Family``)."""
+"""The family of sequence tasks: building, training and testing their models (see ``training.family.Family``)."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ make_objective = AnswerLoss
 def train_models(
     ensemble: nn.Module, configs: Sequence[SequencesConfig], observe: Observer | None = None, device: str = "cpu"
 ) -> list[Training]:
-    """Train initialized models, each until it fits if the configs say so. Returns their training curves."""
+    """Train initialized models, each until it fits if the configs say so; return their training curves."""
     objective, stop = make_objective(ensemble, configs, device), configs[0].stop
     exact = stop.exact
     if exact is None:
@@ -40,7 +40,7 @@ def train_models(
 
 
 def evaluate_model(ensemble: nn.Module, index: int, config: SequencesConfig) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The ``METRICS`` at every length; and the same of the training lengths and of each bin, with the horizon."""
+    """Return the ``METRICS`` at every length; and those of the training lengths and bins, with the horizon."""
     places = stream(config.test_seed, "evaluation_positions")
     scorer = Scorer(Member(ensemble, index), encoding_of(ensemble), build_problem(config.task), places)
     metrics, outputs = score_lengths(scorer, config)
@@ -48,5 +48,5 @@ def evaluate_model(ensemble: nn.Module, index: int, config: SequencesConfig) -> 
 
 
 def open_model(record: Record, step: int | None = None) -> TrainedSequences:
-    """The trained model of a run, or what it was after ``step``; where it had stopped by then, as it stopped."""
+    """Return the trained model of a run, or the model as it was after ``step``, or when it stopped before."""
     return TrainedSequences(record, find_stopped_step(record, step))

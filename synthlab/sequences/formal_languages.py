@@ -1,4 +1,4 @@
-"""Formal languages: after each symbol of a string, the model says which symbols may follow, and whether it may end."""
+"""Formal languages: after each symbol of a string, the model predicts which may follow, and whether it may end."""
 
 import math
 from abc import abstractmethod
@@ -14,14 +14,20 @@ Strings = tuple[Int[Tensor, "B L"], Bool[Tensor, "B K C"]]
 
 
 class FormalLanguage(Problem):
-    """A formal language. A row is begin and a string; the answer at each token is the set of symbols, or the end, that
-    some string of the language has next (Bhattamishra et al., 2020, arXiv 2009.11264, section 5). A string is right if
-    all its sets are. The loss is the binary cross-entropy of each member (their code: the squared error)."""
+    """A formal language: the model predicts, at each token, the set of symbols that may follow, or the end.
+
+    A row is begin and a string. The target at each token is the set of next symbols, or the end, in strings of the
+    language (Bhattamishra et al., 2020, arXiv 2009.11264, section 5). A string is right if all its sets are. The loss
+    is the binary cross-entropy of each member of the set (their code: the squared error).
+    """
 
     @abstractmethod
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Strings:
-        """Draw a string of each of ``lengths``, padded behind; and the sets after the first 0, 1, ..., L of its
-        symbols, K = L + 1, over C members: the symbols, then the end."""
+        """Draw a string of each of ``lengths``, right-padded; and the sets of next symbols.
+
+        The sets are those after the first 0, 1, ..., L of the symbols, K = L + 1, over C members: the symbols, then the
+        end.
+        """
 
     def width(self, length: int) -> int:
         return length + 1
@@ -37,7 +43,7 @@ class FormalLanguage(Problem):
         return Batch(tokens, lengths + 1, targets, places(lengths + 1, width))
 
     def losses(self, logits: Float[Tensor, "*E B T V"], batch: Batch) -> Float[Tensor, "*E B T"]:
-        # Over the whole vocabulary, then masked: rows of other widths do not fill vectors of four.
+        # Compute over the full vocabulary, then mask non-members: rows of other widths do not fill vectors of four.
         losses = F.binary_cross_entropy_with_logits(logits, batch.targets.to(logits), reduction="none")
         asked = torch.zeros(self.vocabulary, device=logits.device)
         asked[self._members()] = 1.0
@@ -48,16 +54,16 @@ class FormalLanguage(Problem):
         return ((logits[..., members] > 0) == batch.targets[..., members]).all(-1)
 
     def predict_distribution(self, logits: Float[Tensor, "B T V"]) -> Float[Tensor, "B T V"]:
-        """The probabilities that members may follow, divided by their sum."""
+        """Return the probabilities that members may follow, normalized to sum to 1."""
         logarithms = torch.full_like(logits, -math.inf)
         logarithms[..., self._members()] = F.logsigmoid(logits[..., self._members()])
         return logarithms.softmax(-1)
 
     def target_distribution(self, batch: Batch) -> Float[Tensor, "B T V"]:
-        """Uniform on the set."""
+        """Return the uniform distribution on the set."""
         sets = batch.targets.double()
         return sets / sets.sum(-1, keepdim=True).clamp(min=1)  # beyond a string there is no set
 
     def _members(self) -> list[int]:
-        """The tokens that sets are made of."""
+        """Return the tokens that sets are made of."""
         return [*range(len(self.symbols)), self.end]

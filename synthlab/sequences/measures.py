@@ -1,4 +1,4 @@
-"""What is measured of runs on sequence tasks."""
+"""The measures of runs on sequence tasks."""
 
 from typing import TYPE_CHECKING
 
@@ -24,9 +24,11 @@ METRICS = {
 
 
 def horizon_of(config: "SequencesConfig", metrics: pd.DataFrame) -> int:
-    """Return the greatest length up to which, from ``train_from`` on, exact match is at least
-    ``evaluation.horizon``."""
-    asked = metrics[metrics["length"] >= (config.train_from or 1)]  # shorter ones are tested, too
+    """Return the greatest length up to which, from ``train_from`` on, exact match is high enough.
+
+    The threshold is ``evaluation.horizon``.
+    """
+    asked = metrics[metrics["length"] >= (config.train_from or 1)]  # shorter lengths are tested too
     return reach(asked["length"], asked["exact"] >= config.evaluation.horizon)
 
 

@@ -1,4 +1,4 @@
-"""The objective: the mean loss of the tokens that are scored, on examples of random training lengths."""
+"""The training objective: the mean loss of the scored tokens, on examples of random training lengths."""
 
 from collections.abc import Iterator, Sequence
 from typing import cast
@@ -16,13 +16,15 @@ from synthlab.sequences.construction import build_problem
 from synthlab.sequences.problem import Batch, integers
 from synthlab.training.ensembles import ensemble_size
 
-# Examples are drawn for several steps at once, up to so many tokens: most of the cost of drawing is in the calls.
+# Examples are drawn for several steps at once, up to this many tokens: most of the cost of drawing is per call.
 STEPS, TOKENS = 32, 2**18
 
 
 class Examples:
-    """The training examples of one run, batch after batch. All rows are as wide as the longest example of training, so
-    that a run computes the same beside other runs as alone."""
+    """The training examples of one run, batch after batch.
+
+    All rows are as wide as the longest training example, so that a run computes the same in an ensemble as alone.
+    """
 
     def __init__(self, config: SequencesConfig):
         self.config, self.problem = config, build_problem(config.task)
@@ -30,7 +32,7 @@ class Examples:
         first = config.train_from or self.problem.shortest
         self.lengths = torch.tensor(self.problem.lengths(first, config.train_length))
         self.generator, self.drawn = stream(config.data_seed, "training"), 0
-        # So many steps' examples are drawn at once.
+        # The number of steps whose examples are drawn at once.
         self.steps = max(1, min(STEPS, TOKENS // (config.protocol.batch * self.width)))
 
     def __iter__(self) -> Iterator[Batch]:
@@ -43,7 +45,7 @@ class Examples:
             yield from map(Batch._make, zip(*(part.split(size) for part in batch), strict=True))
 
     def count_allowed(self, step: int) -> int:
-        """How many of the training lengths, the shortest, examples have after so many steps."""
+        """Return how many of the training lengths, from the shortest on, the curriculum uses at ``step``."""
         steps, last = self.config.protocol.steps, self.config.train_length
         return int((self.lengths <= self.config.curriculum.find_longest(step, steps, last)).sum())
 
@@ -51,14 +53,14 @@ class Examples:
 class AnswerLoss:
     """The losses [E] of an ensemble on the next batch: model e is trained on examples of ``configs[e]``.
 
-    Runs of a shape that always trains alone compute nothing for padding (``models.ragged``). Ensembles do: their models
-    have texts of different lengths, and small models gain more by sharing calls.
+    Runs of a shape that always trains alone skip padding (``models.ragged``). Ensembles do not: their models have texts
+    of different lengths, and small models gain more by sharing calls.
     """
 
     def __init__(self, model: nn.Module, configs: Sequence[SequencesConfig], device: torch.device | str = "cpu"):
         self.model, self.device = model, device
         self.problem = build_problem(configs[0].task)
-        # Which runs it is follows from their shape, not from what trains beside them: numbers are rounded otherwise.
+        # This depends on the shape of the runs, not on the ensemble: the two ways round differently.
         self.leaves_out_padding = takes_shortcuts(model) and ensemble_size(configs[0], torch.device(device).type) == 1
         self.batches = [iter(Examples(config)) for config in configs]
         self.samplers = [SAMPLERS.build(config.positions) for config in configs]
@@ -76,7 +78,7 @@ class AnswerLoss:
         return (losses * batch.scored).sum((1, 2)) / batch.scored.sum((1, 2))
 
     def _positions(self, batches: Sequence[Batch]) -> Int[Tensor, "E B T"] | None:
-        """The positions of all rows, those of the sampler or of an encoding that draws them; None for 0, 1, 2, ..."""
+        """Return the positions of all rows, from the sampler or an encoding that draws them; None for 0, 1, 2, ..."""
         encoding = encoding_of(self.model)
         if encoding.draws_positions:
             pairs = zip(batches, self.places, strict=True)

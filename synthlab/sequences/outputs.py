@@ -1,4 +1,4 @@
-"""How far the mean distribution of output tokens moves with length (alignment view: Du et al., 2025, section 3)."""
+"""The shift of the mean distribution of output tokens with length (alignment view: Du et al., 2025, section 3)."""
 
 import math
 from collections.abc import Sequence
@@ -11,16 +11,21 @@ from synthlab.sequences.config import SequencesConfig
 
 
 class Outputs(NamedTuple):
-    """Mean distributions over the vocabulary of V tokens at each of L lengths: what the model ``said``, and what was
-    ``wanted`` of the same sequences."""
+    """Mean distributions over the vocabulary of V tokens at each of L lengths.
+
+    ``said`` is the mean of the model's predictions, ``wanted`` that of the targets of the same sequences.
+    """
 
     lengths: Sequence[int]
     said: Float[Tensor, "L V"]
     wanted: Float[Tensor, "L V"]
 
     def shifts(self, first: int, last: int, config: SequencesConfig) -> dict[str, float]:
-        """The total variation distance between lengths from ``first`` to ``last`` and the longest quarter of training
-        lengths, 0 to 1: ``shift`` of what was said, ``target_shift`` of what was wanted. NaN without such lengths."""
+        """Return the total variation distance of outputs at some lengths from those at trained lengths, 0 to 1.
+
+        The lengths are ``first`` to ``last``, compared with the longest quarter of training lengths. ``shift`` is the
+        distance of the predictions, ``target_shift`` that of the targets. NaN without such lengths.
+        """
         trained = self._find_within(config.train_from or 1, config.train_length)
         here, there = self._find_within(first, last), trained[-math.ceil(len(trained) / 4) :]
         pairs = {"shift": self.said, "target_shift": self.wanted}

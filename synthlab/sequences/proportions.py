@@ -1,15 +1,14 @@
-"""Intervals of shares of right answers."""
+"""Confidence intervals of proportions."""
 
 import math
 
-Z = 1.959963984540054  # of the standard normal distribution, two-sided 95 %
+Z = 1.959963984540054  # quantile of the standard normal distribution, two-sided 95 %
 
 
 def wilson(value: float, count: int) -> tuple[float, float, float]:
-    """Return the mean ``value`` of ``count`` independent numbers between 0 and 1, and the lower and upper end of its
-    95 % interval (Wilson, 1927, JASA 22).
+    """Return the mean ``value`` of ``count`` independent numbers between 0 and 1, and the ends of its 95 % interval.
 
-    It is too wide rather than too narrow for numbers other than 0 and 1.
+    Source: Wilson, 1927, JASA 22. The interval is too wide rather than too narrow for numbers other than 0 and 1.
 
     Example:
         >>> from synthlab.sequences.proportions import wilson
@@ -19,6 +18,6 @@ def wilson(value: float, count: int) -> tuple[float, float, float]:
     shrink = 1 + Z**2 / count
     centre = (value + Z**2 / (2 * count)) / shrink
     reach = Z / shrink * math.sqrt(value * (1 - value) / count + Z**2 / (4 * count**2))
-    # The ends of 0 and 1 are exact but for rounding.
+    # For a mean of 0 or 1 one end is exact: remove its rounding error.
     low, high = max(0.0, centre - reach), min(1.0, centre + reach)
     return value, 0.0 if value == 0 else low, 1.0 if value == 1 else high

@@ -1,4 +1,4 @@
-"""Trained models of tasks whose answers are tokens, asked for the next token or a whole answer."""
+"""Trained models of sequence tasks: predictions of the next token, and whole answers."""
 
 from typing import Any, cast
 
@@ -18,9 +18,12 @@ from synthlab.training.trained import Prediction, TrainedModel
 
 
 class TrainedSequences(TrainedModel):
-    """A trained model of a sequence task. ``predict`` returns the probability of each token to be the first of the
-    answer to a prompt, or to follow the beginning of a string of a language; ``answers`` decodes whole answers. Texts
-    are symbols between spaces, ``"12 7 30"``, or without spaces if each is one letter."""
+    """A trained model of a sequence task.
+
+    ``predict`` returns the probability of each token to be the first of the answer to a prompt, or to follow the
+    beginning of a string of a language; ``answers`` decodes whole answers. Texts are symbols separated by spaces, ``"12
+    7 30"``, or without spaces if each is one letter.
+    """
 
     @property
     def problem(self) -> Problem:
@@ -28,7 +31,7 @@ class TrainedSequences(TrainedModel):
         return build_problem(cast(SequencesConfig, self.record.config).task)
 
     def limits(self):
-        added = 2 if isinstance(self.problem, AnswerTask) else 1  # begin, and the separator behind a prompt
+        added = 2 if isinstance(self.problem, AnswerTask) else 1  # begin, and the separator after a prompt
         return len(self.problem.symbols), encoding_of(self.module).longest() - added
 
     def encode(self, text):
@@ -40,7 +43,7 @@ class TrainedSequences(TrainedModel):
         return [known[word] for word in words]
 
     def respond(self, x, lengths):
-        """A prompt is answered alone, without padding."""
+        """Return predictions; each prompt is processed alone, without padding."""
         rows = [self._make_prompt(each[None, :size])[0] for each, size in zip(x, lengths.tolist(), strict=True)]
         return self.prediction(torch.stack([self._logits(row[None])[0, -1:] for row in rows]))
 
@@ -57,15 +60,15 @@ class TrainedSequences(TrainedModel):
 
     @torch.no_grad()
     def answers(self, sequences: Any, most: int = 1000) -> list[str]:
-        """Decode the answer to each prompt greedily, of at most ``most`` tokens: its symbols with spaces between.
+        """Decode the answer to each prompt greedily, up to ``most`` tokens: its symbols separated by spaces.
 
         Raises:
-            InputError: As of ``predict``; or the task is a formal language, which has no answers, or an answer is too
-                long for the encoding.
+            InputError: As ``predict`` raises it; or the task is a formal language, which has no answers, or an answer
+                is too long for the encoding.
         """
         problem = self.problem
         if not isinstance(problem, AnswerTask):
-            raise InputError(f"task={self.record.config.task['name']}: a language has no answers")
+            raise InputError(f"task={self.record.config.task['name']}: a formal language has no answers")
         x, lengths = self._symbols(sequences)
         found = []
         for each, size in zip(x, lengths.tolist(), strict=True):
@@ -83,7 +86,7 @@ class TrainedSequences(TrainedModel):
         return found
 
     def _make_prompt(self, x: Int[Tensor, "N L"]) -> Int[Tensor, "N T"]:
-        """Begin and the symbols, of a prompt with the separator."""
+        """Return begin and the symbols; of a prompt, with the separator."""
         problem = self.problem
         begin, separator = (torch.full((len(x), 1), token) for token in (problem.begin, problem.separator))
         return torch.cat((begin, x, separator) if isinstance(problem, AnswerTask) else (begin, x), 1)

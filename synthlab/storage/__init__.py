@@ -1,1 +1,1 @@
-"""Where records lie: files, what a record holds, and who may write which."""
+"""Storage of records: files, the format of a record, and the locks that say who may write which."""

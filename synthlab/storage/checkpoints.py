@@ -1,8 +1,8 @@
-"""What is kept of a trained model beside its run's numbers: its weights after some steps, a file for each.
+"""Saved weights of a trained model: a file for each of some training steps.
 
-``save`` says after which steps. ``weights``: after the last one. ``checkpoints``: also after the first, second, fourth,
-eighth, ... point of the training curve, so that the distance between checkpoints doubles: most are of early training. A
-list of steps: also after these. Checkpoints are points of the training curve, so that each has a loss beside it.
+``save`` decides which steps. ``weights``: the last one. ``checkpoints``: also the first, second, fourth, eighth, ...
+point of the training curve, so the distance between checkpoints doubles and most are early in training. A list of
+steps: also these steps. Checkpoints are points of the training curve, so each has a loss.
 """
 
 import re
@@ -15,15 +15,15 @@ from synthlab.config.registry import describe_unknown, show
 from synthlab.errors import InputError
 
 SAVED = ("weights", "checkpoints")
-WEIGHTS = "weights.safetensors"  # those after the last step
+WEIGHTS = "weights.safetensors"  # the weights after the last step
 NAME = re.compile(r"weights(?:-([1-9][0-9]{0,18}))?\.safetensors")
-SHOWN = 3  # steps that a message names
+SHOWN = 3  # the most steps that a message names
 
 Save = str | list[int] | None
 
 
 def check_save(save: Any) -> Save:
-    """``save``, with steps as a list. Raises InputError for what is none."""
+    """Return ``save``, with steps as a list. Raises InputError for an invalid one."""
     if save is None or (isinstance(save, str) and save in SAVED):
         return save
     if isinstance(save, str):
@@ -35,8 +35,10 @@ def check_save(save: Any) -> Save:
 
 
 def steps_to_keep(save: Save, config: Config) -> list[int]:
-    """The steps of a run after which its weights are to be kept, in order; none for ``save=None``. Raises InputError
-    for a step after which they cannot be."""
+    """Return the steps of a run after which its weights are saved, in order; none for ``save=None``.
+
+    Raises InputError for a step after which they cannot be saved.
+    """
     if save is None:
         return []
     points = config.checkpoints
@@ -47,28 +49,30 @@ def steps_to_keep(save: Save, config: Config) -> list[int]:
 
 
 def check_step(step: Any, config: Config, given: str) -> int:
-    """``step``, a point of the training curve, or of the second one of a run with an extension, or the last step.
-    Raises InputError for another; it names what was ``given``."""
+    """Return ``step`` if it is the last step or a point of the training curve.
+
+    With an extension, that is the curve of the second training. Raises InputError for another step; it names ``given``.
+    """
     points = config.checkpoints
     if _is_step(step) and (step in points or step == config.steps):
         return int(step)
     some = [*map(str, points[:SHOWN]), *(["..."] if len(points) > SHOWN else [])]
     steps = f"{', '.join(some)} or {config.steps}" if some else str(config.steps)
-    raise InputError(f"{given}: must be a point of the training curve of the model that is tested: {steps}")
+    raise InputError(f"{given}: must be a step of the training curve of the tested model: {steps}")
 
 
 def weights_name(step: int, config: Config) -> str:
-    """The file of the weights after ``step``."""
+    """Return the name of the file of the weights after ``step``."""
     return WEIGHTS if step == config.steps else f"weights-{step}.safetensors"
 
 
 def is_weights(name: str) -> bool:
-    """Whether a file of a record holds weights."""
+    """Return True if a file of a record holds weights."""
     return NAME.fullmatch(name) is not None
 
 
 def step_of(name: str, config: Config) -> int:
-    """The step after which the weights in a file of a record are; the inverse of ``weights_name``."""
+    """Return the step of the weights in a file of a record: the inverse of ``weights_name``."""
     found = NAME.fullmatch(name)
     assert found is not None  # see ``is_weights``
     return int(found[1]) if found[1] else config.steps

@@ -1,4 +1,4 @@
-"""Where a store's files lie: a folder, of this machine or shared by many, or an object store."""
+"""The places where a store's files can be: a folder, local or shared, or an object store."""
 
 import os
 import secrets
@@ -16,9 +16,9 @@ from synthlab.storage.safe_reading import check_regular
 
 
 def files_at(root: Any) -> "Files":
-    """The files below ``root``: a path, or the address of an object store such as ``s3://bucket/results``.
+    """Return the files below ``root``: a path, or the address of an object store such as ``s3://bucket/results``.
 
-    Raises InputError for what is neither, without asking a network, and for a path that can lead nowhere.
+    Raises InputError for anything else, without network access, and for a path that cannot exist.
     """
     if not isinstance(root, str | os.PathLike) or not str(root):
         raise InputError(f"results={show(root)}: must be the path of a folder")
@@ -27,19 +27,19 @@ def files_at(root: Any) -> "Files":
     try:
         os.stat(root)
     except (FileNotFoundError, NotADirectoryError):
-        pass  # it can be made, or will be refused when it is
+        pass  # it can be created, or creating it raises
     except (OSError, ValueError) as error:  # links in a loop, a name that is too long, a null character
         raise InputError(f"results={root}: cannot be read ({reason_of(error)}); give a folder") from None
     return Folder(root)
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write ``path`` under another name first, so that it is there whole or as it was."""
+    """Write ``path`` atomically, by way of a temporary file: a failure leaves the old content."""
     Folder(path.parent).write(path.name, text.encode())
 
 
 class Folder(Files):
-    """Files of a folder. Folders are renamed when they are complete, which also holds on shared file systems."""
+    """Files of a folder. Folders are renamed when they are complete, which also works on shared file systems."""
 
     def __init__(self, root: str | os.PathLike[str]):
         self.root = Path(root)
@@ -72,10 +72,10 @@ class Folder(Files):
         try:
             partial.write_bytes(data)
             try:
-                os.link(partial, whole)  # fails where there is one, and what is there is whole
+                os.link(partial, whole)  # fails if the file exists; existing files are complete
             except FileExistsError:
                 return False
-            except OSError:  # no links on this file system
+            except OSError:  # this file system has no links
                 return _create_exclusively(whole, data)
         finally:
             partial.unlink(missing_ok=True)
@@ -89,11 +89,11 @@ class Folder(Files):
             for name, data in files.items():
                 _write_through(partial / name, data)
             partial.rename(whole)
-        except OSError:  # another process may have made the same in the meantime
+        except OSError:  # another process may have created it in the meantime
             if not whole.is_dir():
                 raise
         finally:
-            shutil.rmtree(partial, ignore_errors=True)  # also gives back the room on a disk that is full
+            shutil.rmtree(partial, ignore_errors=True)  # also frees the space on a full disk
 
     def holds_group(self, folder, last):
         return (self.root / folder).exists()
@@ -126,7 +126,7 @@ class Folder(Files):
 
 
 def _write_through(path: Path, data: bytes) -> None:
-    """Write a file, down to the disk: renaming it may get there earlier than what is in it."""
+    """Write a file and flush it to disk: otherwise a rename may reach the disk before the content."""
     with open(path, "wb") as file:
         file.write(data)
         file.flush()

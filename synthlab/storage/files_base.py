@@ -1,6 +1,7 @@
-"""What a store needs of the place where its files lie: a few operations, under paths below its root such as
-``runs/0123456789abcdef/status.json``. Something is there whole or not at all, and of many who create the same file one
-succeeds.
+"""The interface of the place where a store's files are.
+
+It has a few operations on paths below its root, such as ``runs/0123456789abcdef/status.json``. Writes are atomic. If
+several processes create the same file, exactly one succeeds.
 """
 
 from abc import ABC, abstractmethod
@@ -8,17 +9,17 @@ from collections.abc import Mapping
 
 
 class Files(ABC):
-    """Files below a root. What cannot be read or written raises OSError."""
+    """Files below a root. A file that cannot be read or written raises OSError."""
 
-    is_shared = True  # whether other processes see them too
+    is_shared = True  # whether other processes see these files
 
     @abstractmethod
     def exists(self) -> bool:
-        """Whether the root is there."""
+        """Return True if the root exists."""
 
     @abstractmethod
     def names(self, folder: str) -> list[str]:
-        """What lies directly in ``folder``, in order of name; nothing where there is no such folder."""
+        """Return the names directly in ``folder``, sorted; none if it does not exist."""
 
     @abstractmethod
     def read(self, path: str) -> bytes:
@@ -26,42 +27,44 @@ class Files(ABC):
 
     @abstractmethod
     def write(self, path: str, data: bytes) -> None:
-        """Write a file, so that it is there whole or as it was."""
+        """Write a file atomically: a failure leaves the old content."""
 
     @abstractmethod
     def create(self, path: str, data: bytes) -> bool:
-        """Write a file that must not be there yet; False if it is. ``data`` names its writer: no other has the same."""
+        """Write a file that must not exist yet; return False if it does. ``data`` must be unique to its writer."""
 
     @abstractmethod
     def write_group(self, folder: str, files: Mapping[str, bytes]) -> None:
-        """Write a folder of files, so that it is complete or not there. One that is already there stays as it is. The
-        last of ``files`` stands for its completeness."""
+        """Write a folder of files atomically: it is complete or absent. An existing folder is left unchanged.
+
+        The presence of the last of ``files`` marks the folder as complete.
+        """
 
     @abstractmethod
     def holds_group(self, folder: str, last: str) -> bool:
-        """Whether a folder of ``write_group`` is there."""
+        """Return True if a folder of ``write_group`` exists."""
 
     @abstractmethod
     def groups(self, folder: str, last: str) -> list[str]:
-        """The names of all of them in ``folder``, in order."""
+        """Return the names of all such folders in ``folder``, sorted."""
 
     @abstractmethod
     def move(self, folder: str, to: str) -> None:
-        """Move a folder with all that is in it."""
+        """Move a folder with its content."""
 
     @abstractmethod
     def remove(self, path: str) -> None:
-        """Remove a file, or a folder with all that is in it; no matter if it is not there."""
+        """Remove a file, or a folder with its content, if it exists."""
 
     @abstractmethod
     def modified(self, path: str) -> float | None:
-        """When a file was last written, in seconds by the clock of whoever keeps it; None if it is not there."""
+        """Return when a file was last written, in seconds by its file system's clock; None if it does not exist."""
 
     @abstractmethod
     def path(self, path: str) -> str:
-        """The whole path or address, for people."""
+        """Return the full path or address, for messages."""
 
 
 def reason_of(error: Exception) -> str:
-    """What the system says of an error, in a few words."""
+    """Return the system's reason for an error, in a few words."""
     return getattr(error, "strerror", None) or " ".join(str(error).split())

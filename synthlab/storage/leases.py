@@ -1,9 +1,9 @@
-"""Who trains what right now: a run is trained by whoever holds its lease, so that nobody trains it twice at once.
+"""Leases: only the process that holds a run's lease trains it, so that no run is trained twice at once.
 
-Any number of processes, on any number of machines, may work on one store. A lease is a file that only one of them can
-create. A holder renews its heartbeat, one file, every few seconds; without a heartbeat (its machine is gone), or once
-its process is seen to be gone (on this machine), it counts as dead. The lease of a dead holder is not removed but
-followed by one with the next number, which again only one process can create.
+Any number of processes, on any number of machines, may work on one store. A lease is a file that only one process can
+create. A holder renews its heartbeat, one file, every few seconds. It counts as dead without a heartbeat (its machine
+is gone), or once its process no longer exists (on this machine). The lease of a dead holder is not removed: the next
+holder creates one with the next number, which again only one process can create.
 """
 
 import json
@@ -23,10 +23,10 @@ from synthlab.storage.files import Files, listing
 from synthlab.storage.safe_reading import parse_json
 
 RENEWED = 5  # seconds between heartbeats
-SILENT = 120  # seconds without one after which a holder counts as dead
+SILENT = 120  # seconds without a heartbeat after which a holder counts as dead
 FOLDER, HEARTBEATS = "leases", "leases/holders"
 _LEASE = re.compile(r"([0-9a-f]{16})\.(\d+)")
-_AT_WORK: dict[str, tuple["Leases", "Held"]] = {}  # what this process holds now, by its heartbeat
+_AT_WORK: dict[str, tuple["Leases", "Held"]] = {}  # the leases that this process holds now, by its heartbeat
 
 
 class Lease(NamedTuple):
@@ -42,47 +42,47 @@ class Holder:
 
     machine: str
     pid: int
-    started: str  # tells it from a later process of the same number
+    started: str  # start time, to distinguish it from a later process with the same id
     parent: int
     token: str
 
     @classmethod
     def myself(cls) -> "Holder":
-        """This process."""
+        """Return the present process."""
         return cls(_machine(), os.getpid(), _read_start(os.getpid()), os.getppid(), secrets.token_hex(4))
 
     @property
     def name(self) -> str:
-        """Unlike that of any other."""
+        """A unique name."""
         return f"{self.machine}-{self.pid}-{self.token}"
 
     def is_gone(self) -> bool:
-        """Whether it is known to be gone; on other machines that cannot be seen."""
+        """Return True if the process is known to have ended; always False for one of another machine."""
         return self.machine == _machine() and self.started != _read_start(self.pid)
 
 
 class Held:
-    """The leases that one process holds at a time: their numbers by run, and how much of the work is done (0 to 1)."""
+    """The leases that one process holds: their numbers by run, and the share of the work that is done (0 to 1)."""
 
     def __init__(self, holder: Holder):
         self.holder, self.share = holder, 0.0
         self.numbers: dict[str, int] = {}
 
     def sign(self) -> bytes:
-        """The content of the holder's heartbeat."""
+        """Return the content of the holder's heartbeat."""
         about = {"holder": self.holder.__dict__, "runs": list(self.numbers), "share": self.share}
         return json.dumps(about).encode()
 
 
 class Leases:
-    """The leases of one store, as this process takes and sees them."""
+    """The leases of one store, as seen and taken by this process."""
 
     def __init__(self, files: Files):
         self.files = files
 
     @contextmanager
     def hold(self, identities: Iterable[str]) -> Iterator[Held]:
-        """Hold the leases of those of the runs that nobody else holds."""
+        """Hold the leases of those runs that nobody else holds, while the block runs."""
         holder, stop = Holder.myself(), threading.Event()
         held = Held(holder)
         sign = f"{HEARTBEATS}/{holder.name}"
@@ -105,7 +105,7 @@ class Leases:
             self._release(sign, held.numbers)
 
     def find_latest(self, identities: Collection[str] | None = None) -> dict[str, Lease]:
-        """The latest lease of each of the runs (without ``identities``, of all) that has one, by identity."""
+        """Return the latest lease of each run that has one, by identity; of all runs if ``identities`` is None."""
         numbers: dict[str, int] = {}
         with listing(self.files):
             names = self.files.names(FOLDER)
@@ -113,11 +113,11 @@ class Leases:
             match = _LEASE.fullmatch(name)
             if match and (identities is None or match[1] in identities):
                 numbers[match[1]] = max(numbers.get(match[1], 0), int(match[2]))
-        alive: dict[str, bool] = {}  # a holder has many leases
+        alive: dict[str, bool] = {}  # a cache, since a holder has many leases
         return {identity: self._lease(identity, number, alive) for identity, number in numbers.items()}
 
     def share(self, identities: Collection[str]) -> float:
-        """How much of the work on those of the runs that are in training is done, counted in runs."""
+        """Return the sum of progress fractions over the given runs that are training now."""
         done: dict[str, float] = {}
         for name in self.files.names(HEARTBEATS):
             with suppress(OSError, ValueError, TypeError, KeyError):
@@ -128,7 +128,7 @@ class Leases:
         return float(sum(done.values()))
 
     def release(self, parent: int) -> None:
-        """Remove the leases of the workers of ``parent``, a process of this machine, which has stopped them."""
+        """Remove the leases of workers of ``parent``, a process of this machine, after it has stopped them."""
         for name in filter(_LEASE.fullmatch, self.files.names(FOLDER)):
             holder = self._read(f"{FOLDER}/{name}")
             if holder is not None and (holder.machine, holder.parent) == (_machine(), parent):
@@ -136,7 +136,7 @@ class Leases:
                 self._remove(f"{HEARTBEATS}/{holder.name}")
 
     def tidy(self, over: Collection[str]) -> None:
-        """Remove the dead leases of runs that are over, recorded or given up, and the signs of dead holders."""
+        """Remove dead leases of runs that are recorded or given up, and heartbeats of dead holders."""
         for identity, lease in self.find_latest(over).items():
             if not lease.alive:
                 for number in range(lease.number + 1):
@@ -158,7 +158,8 @@ class Leases:
         return Lease(number, alive[holder.name])
 
     def _is_alive(self, holder: Holder) -> bool:
-        if holder.machine == _machine():  # then one can see, whatever it says: it may have been asleep
+        # Local: check the process itself, because a suspended machine stops the heartbeat.
+        if holder.machine == _machine():
             return not holder.is_gone()
         return not self._is_silent(f"{HEARTBEATS}/{holder.name}")
 
@@ -170,11 +171,11 @@ class Leases:
         return holder if _is_sound(holder) else None
 
     def _is_silent(self, path: str) -> bool:
-        """Whether a file has not been written for long."""
+        """Return True if a file has not been written for ``SILENT`` seconds."""
         last = self.files.modified(path)
         if last is None:
             return True
-        # By the clock of whoever keeps the files: those of two machines may differ.
+        # By the clock of the file system: clocks of two machines may differ.
         probe = f"{HEARTBEATS}/.clock-{secrets.token_hex(4)}"
         self.files.write(probe, b"")
         now = self.files.modified(probe)
@@ -183,11 +184,11 @@ class Leases:
 
     def _renew(self, sign: str, held: Held, stop: threading.Event) -> None:
         while not stop.wait(RENEWED):
-            with suppress(OSError):  # a full disk; what cannot be recorded will say so
+            with suppress(OSError):  # ignore e.g. a full disk; saving the record will raise
                 self.files.write(sign, held.sign())
 
     def _release(self, sign: str, numbers: Mapping[str, int]) -> None:
-        # The latest goes last: who looks meanwhile sees a lease, or a record.
+        # Remove the latest last, so that others always see a lease or a record.
         for identity, number in numbers.items():
             for older in range(number + 1):
                 self._remove(_name(identity, older))
@@ -200,13 +201,13 @@ class Leases:
 
 
 def release_all() -> None:
-    """Release every lease of this process, which is about to end, as far as that can still be done."""
+    """Release every lease of this process, which is about to end, as far as that is still possible."""
     for sign, (leases, held) in list(_AT_WORK.items()):
         leases._release(sign, held.numbers)
 
 
 def _is_sound(holder: Holder) -> bool:
-    """Whether what a file says of a holder leads to no file but its own heartbeat."""
+    """Return True if the content of a holder's file can only lead to its own heartbeat."""
     return type(holder.pid) is int and re.fullmatch(r"[\w.-]+", holder.name) is not None
 
 
@@ -216,7 +217,7 @@ def _name(identity: str, number: int) -> str:
 
 @cache
 def _machine() -> str:
-    """This machine as long as it runs; containers that share a name are told apart."""
+    """Return a name of this machine, unique until it restarts. It differs between containers of one host name."""
     parts = [platform.node()]
     with suppress(OSError):
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8])
@@ -225,8 +226,10 @@ def _machine() -> str:
 
 
 def _read_start(pid: int) -> str:
-    """When a process of this machine was started, in ticks since the machine was (where that can be seen); empty for
-    one that is not there."""
+    """Return when a process of this machine was started, in clock ticks since boot where the system tells it.
+
+    Return an empty string for a process that does not exist.
+    """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return "" if fields[0] in "ZX" else fields[19]

@@ -1,4 +1,4 @@
-"""Files in an object store, which fsspec speaks with."""
+"""Files in an object store, accessed by fsspec."""
 
 from contextlib import suppress
 from typing import Any
@@ -7,13 +7,12 @@ from synthlab.errors import InputError, format_error
 from synthlab.storage.files_base import Files, reason_of
 from synthlab.storage.safe_reading import check_regular
 
-# Of fsspec's file systems those of object stores, in which a store's records can lie; and, to try that out, this
-# machine's files and this process's memory.
+# The fsspec file systems that can hold records: object stores and, for trying that out, local files and memory.
 ADDRESSES = ("s3", "gs", "gcs", "az", "abfs", "file", "local", "memory")
 
 
 class _Told:
-    """A file system of fsspec's, whose troubles are OSErrors, whichever library has them."""
+    """A file system of fsspec whose errors are OSErrors, whichever library raises them."""
 
     def __init__(self, system: Any):
         self._system = system
@@ -33,8 +32,10 @@ class _Told:
 
 
 class Objects(Files):
-    """Files of an object store, by its address as fsspec takes it. There is no renaming: a folder is complete once its
-    last file is there, which is written last."""
+    """Files of an object store, by its address as fsspec takes it.
+
+    There is no renaming: a folder is complete once its last file exists, and that file is written last.
+    """
 
     def __init__(self, address: str):
         kind, _, place = address.partition("://")
@@ -44,10 +45,10 @@ class Objects(Files):
         import fsspec
 
         self.is_local = kind in ("file", "local")
-        how = {"auto_mkdir": True} if self.is_local else {}  # an object store has no folders to make
+        how = {"auto_mkdir": True} if self.is_local else {}  # an object store has no folders to create
         try:
             system, self.root = fsspec.core.url_to_fs(address, **how)
-        except Exception as error:  # the package is missing, or what it wants to know
+        except Exception as error:  # a package or credentials are missing
             raise InputError(f"results={address}: cannot be reached ({reason_of(error)})") from None
         self.system, self.address, self.is_shared = _Told(system), address.rstrip("/"), kind != "memory"
 
@@ -77,8 +78,8 @@ class Objects(Files):
         try:
             self.system.pipe_file(f"{self.root}/{path}", data, mode="create")
         except OSError as error:
-            # Where the answer to an attempt is lost, the next one meets the file of the first. And not every store's
-            # refusal reaches us as FileExistsError.
+            # If the answer to an attempt is lost, the next attempt finds the file of the first. Not every store's
+            # refusal arrives as FileExistsError.
             try:
                 return self.read(path) == data
             except FileNotFoundError:

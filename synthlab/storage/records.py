@@ -1,8 +1,8 @@
-"""What a run leaves behind: its numbers, or why there are none; and how either is written down.
+"""Records of runs: the numbers of a run or its failure, and their files.
 
 A record is a group of files: ``config.json``, ``metrics.csv`` (a row for each test length), ``training.csv`` (the
-training curve), for some kinds of runs ``outputs.csv``, files of weights where these are kept (``checkpoints.py``), and
-``status.json``, which holds the outcome, the environment, a checksum of each other file and one of itself.
+training curve), for some kinds of runs ``outputs.csv``, files of weights where these are saved (``checkpoints.py``),
+and ``status.json``, which holds the outcome, the environment, a checksum of each other file and one of itself.
 """
 
 import csv
@@ -28,40 +28,41 @@ from synthlab.storage.safe_reading import NotRegular, parse_json
 if TYPE_CHECKING:
     from synthlab.training.trained import TrainedModel
 
-SHOWN = 40  # letters of what a file says that a message repeats, escaped
-WHOLE = ("length", "step")  # columns of whole numbers
+SHOWN = 40  # the most characters of a file's content that a message repeats, escaped
+WHOLE = ("length", "step")  # columns of integers
 STATUS = "status.json"
-# Keys of status.json; records of before it had a checksum of itself are read too.
+# Keys of status.json; older records without its own checksum can be read too.
 KEYS = {"results_version", "status", "diverged_at", "environment", "sha256"}
 
 
-# A disk's or a network's errors are no damage.
+# Errors of a disk or a network do not count as damage.
 GONE = (FileNotFoundError, NotADirectoryError, IsADirectoryError, NotRegular)
-FILES = {"config.json", "metrics.csv", "training.csv", "outputs.csv"}  # of a record, beside its status and its weights
-LONGEST = 64  # letters of a number in a table
+# The files of a record, besides its status and its weights.
+FILES = {"config.json", "metrics.csv", "training.csv", "outputs.csv"}
+LONGEST = 64  # the most characters of a number in a table
 
 
 class Damaged(ValueError):
-    """A record that is not as it was written; the message says in a few words in what."""
+    """A record that differs from what was written; the message describes the damage in a few words."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """One run: its config, its outcome, its numbers.
+    """One run: its config, outcome and numbers.
 
     Attributes:
         config: The checked config; ``config.id`` is the run's identity, a hash of all of it.
-        metrics: A row for each test length: ``length``, then for tasks with a number for an answer ``mse`` (mean
-            squared error in the units of the answer), ``mse_rep`` (the same in those of the map), ``relative_error``,
-            ``bias`` and ``clipped``. Empty for a run that diverged.
+        metrics: A row for each test length: ``length``, then for regression tasks ``mse`` (mean squared error in the
+            units of the target), ``mse_rep`` (the same in representation space), ``relative_error``, ``bias`` and
+            ``clipped``. Empty for a run that diverged.
         training: A row for each point of the training curve: ``step`` and ``loss``, the mean since the point before.
         diverged_at: The step at which the loss was not finite, else None.
-        environment: What the run was made with, and when: versions, device, vector instructions, seconds.
-        outputs: What a kind of run measures beside the test lengths, None for most: of a trained ``LinearAttention``
-            the matrix M, a row for each last symbol, a column for each symbol attended to.
-        weights: The steps after which the model's weights were kept, in order, each with a function that reads their
-            file. Empty where none were. ``list(record.weights)`` are the steps; nothing is read until it is asked for.
-        tags: The tags that the run was asked for under, in order of their names; they are no part of its identity.
+        environment: How and when the run was trained: versions, device, vector instructions, seconds.
+        outputs: Measurements of some kinds of runs other than those by length, else None. For a trained
+            ``LinearAttention`` this is the matrix M: a row for each last symbol, a column for each attended symbol.
+        weights: The steps after which the model's weights were saved, in order, each with a function that reads their
+            file. Empty if none were saved. ``list(record.weights)`` are the steps; files are read on demand.
+        tags: The run's tags, sorted; they are not part of its identity.
 
     Example:
         >>> import synthlab
@@ -84,7 +85,7 @@ class Record:
 
     @property
     def seconds(self) -> float:
-        """What training and testing took of one process; 0 where that is not recorded."""
+        """Seconds of training and testing on one process; 0 if not recorded."""
         return sum(self.environment.get(part, 0.0) for part in ("train_seconds", "test_seconds"))
 
     @property
@@ -93,22 +94,29 @@ class Record:
         return "finished" if self.diverged_at is None else "diverged"
 
     def settings(self) -> dict[str, Any]:
-        """The config by dotted key: a group's name under the group's own (``encoding``), its other keys under
-        ``group.key`` (``encoding.base``)."""
+        """Return the config by dotted key.
+
+        A group's name is under the group's own key (``encoding``), its other keys under ``group.key``
+        (``encoding.base``).
+        """
         return flatten(self.config.model_dump())
 
     @argument_checks.check_arguments
     def model(self, step: int | None = None) -> "TrainedModel":
-        """The trained model, or the model as it was after ``step``, a point of the training curve. It is loaded where
-        weights were kept, else trained again up to there. On the machine that trained it that gives the same model to
-        the last bit; where the training curve differs, a warning says so. Raises InputError for a run that diverged,
-        for another step, and for weights that are damaged or not this run's."""
+        """Return the trained model, or the model as it was after ``step``, a point of the training curve.
+
+        It is loaded if weights were saved, else trained again. On the machine that trained it, training again gives the
+        same model to the last bit; if the training curve differs, a warning says so.
+
+        Raises:
+            InputError: The run diverged, there is no such step, or the weights are damaged or not this run's.
+        """
         return self.config.family.open_model(self, step)
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that raised an error: ``error`` is the error in one line, ``traceback`` where it came from."""
+    """A run that raised an error: ``error`` is the error in one line, ``traceback`` where it was raised."""
 
     config: Config
     error: str
@@ -117,20 +125,22 @@ class Failure:
 
     @classmethod
     def from_error(cls, config: Config, error: BaseException, environment: dict[str, Any]) -> "Failure":
-        """What there is to say of ``error``, which training ``config`` raised."""
+        """Return the failure for ``error``, which training ``config`` raised."""
         line = format_error(error).encode(errors="backslashreplace").decode()
         text = "".join(traceback.format_exception(error))
         return cls(config, line, text, environment)
 
 
 def flatten(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A run's settings by dotted key: a group's name under the group's own, its other keys under ``group.key``. The
-    kind of run is no setting and left out."""
+    """Return a run's settings by dotted key, without the kind of run.
+
+    A group's name is under the group's own key, its other keys under ``group.key``.
+    """
     return {name: value for key, part in config.items() if key != "kind" for name, value in _flatten(key, part)}
 
 
 def encode_files(record: Record) -> dict[str, bytes]:
-    """The files that stand for ``record``, by name; ``status.json`` is the last."""
+    """Return the files of ``record``, by name; ``status.json`` is the last."""
     texts = {
         "config.json": _json(record.config.model_dump()),
         "metrics.csv": record.metrics.to_csv(index=False),
@@ -151,8 +161,10 @@ def encode_files(record: Record) -> dict[str, bytes]:
 
 
 def record_of(identity: str, status: Mapping[str, Any], read: Callable[[str], bytes]) -> Record:
-    """The record called ``identity``, without weights, from its status and its files, which ``read`` reads by
-    name. Raises Damaged, OlderRecord or UnknownKind."""
+    """Return the record called ``identity``, without weights, from its status and its files, which ``read`` reads.
+
+    Raises Damaged, OlderRecord or UnknownKind.
+    """
     with damage_told():
         digests = {name: digest for name, digest in status["sha256"].items() if not is_weights(name)}
         files = {name: check_digest(name, read(name), digest) for name, digest in digests.items()}
@@ -167,13 +179,13 @@ def record_of(identity: str, status: Mapping[str, Any], read: Callable[[str], by
 
 
 def status_with(status: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
-    """``status.json`` of a record that has more ``files``."""
+    """Return the ``status.json`` of a record with additional ``files``."""
     more = {name: _digest(data) for name, data in files.items()}
     return _with_checksum({**status, "sha256": {**status["sha256"], **more}})
 
 
 def status_of(data: bytes) -> dict[str, Any]:
-    """What ``status.json`` says; raises Damaged unless it is as it was written, to the last byte."""
+    """Return the content of ``status.json``. Raises Damaged unless it is as it was written, to the last byte."""
     with damage_told():
         status = parse_json(data)
         missing = KEYS - set(status)
@@ -189,8 +201,8 @@ def status_of(data: bytes) -> dict[str, Any]:
 
 
 def failure_files(failure: Failure) -> dict[str, bytes]:
-    """The files that stand for ``failure``, by name; ``status.json`` is the last."""
-    trace = failure.traceback.encode(errors="backslashreplace")  # messages may hold what is no text
+    """Return the files of ``failure``, by name; ``status.json`` is the last."""
+    trace = failure.traceback.encode(errors="backslashreplace")  # messages may hold bytes that are not text
     status = {
         "results_version": failure.config.results_version,
         "status": "failed",
@@ -203,7 +215,10 @@ def failure_files(failure: Failure) -> dict[str, bytes]:
 
 
 def failure_of(identity: str, files: Mapping[str, bytes]) -> Failure:
-    """Why the run called ``identity`` failed, as ``files`` say. Raises Damaged, OlderRecord or UnknownKind."""
+    """Return the failure of the run called ``identity`` from its ``files``.
+
+    Raises Damaged, OlderRecord or UnknownKind.
+    """
     with damage_told():
         status = parse_json(files[STATUS])
         plain = {key: value for key, value in status.items() if key != "checksum"}
@@ -216,7 +231,7 @@ def failure_of(identity: str, files: Mapping[str, bytes]) -> Failure:
 
 @contextmanager
 def damage_told() -> Iterator[None]:
-    """Turn whatever reading what is damaged raises into Damaged. Errors of a disk or a network are no damage."""
+    """Turn any error of reading damaged data into Damaged. Errors of a disk or a network are not damage."""
     try:
         yield
     except (Damaged, OlderRecord, UnknownKind):
@@ -228,7 +243,7 @@ def damage_told() -> Iterator[None]:
 
 
 def _present_config(raw: Mapping[str, Any], version: int, identity: str) -> Config:
-    """The config in the sound record called ``identity``."""
+    """Return the config in the undamaged record called ``identity``."""
     if "kind" not in raw:
         raise OlderRecord("it is older than kinds of runs")
     kind = kind_of(raw)
@@ -241,7 +256,7 @@ def _present_config(raw: Mapping[str, Any], version: int, identity: str) -> Conf
 
 
 def check_digest(name: str, data: bytes, digest: str) -> bytes:
-    """What a file of a record holds; raises Damaged unless it has its checksum."""
+    """Return the content of a file of a record. Raises Damaged unless it has its checksum."""
     if _digest(data) != digest:
         raise Damaged(f"{name} does not have its checksum")
     return data
@@ -260,15 +275,15 @@ def _json(value: Any) -> str:
 
 
 def _table(data: bytes, *needed: str) -> pd.DataFrame:
-    # Not by pandas' own reader: it takes a millisecond a file, and not every version of it reads floats back to the
-    # last bit by default.
+    # Not by pandas' reader: it takes a millisecond a file, and some versions do not read floats back to the last bit by
+    # default.
     names, *rows = csv.reader(StringIO(data.decode()))
     if not {*needed} <= {*names}:
         raise Damaged(f"a table lacks {', '.join(sorted({*needed} - {*names}))}")
-    if max(map(len, chain.from_iterable(rows)), default=0) > LONGEST:  # NumPy gives each cell the room of the longest
+    if max(map(len, chain.from_iterable(rows)), default=0) > LONGEST:  # NumPy gives each cell the width of the longest
         raise Damaged("a table has an entry that is no number")
     columns = np.array(rows, dtype=str).reshape(len(rows), len(names)).T
-    columns = np.where(columns == "", "nan", columns)  # how pandas writes NaN, which can be what was measured
+    columns = np.where(columns == "", "nan", columns)  # the text for NaN, which can be a measured value
     kinds = ["int64" if name in WHOLE else "float64" for name in names]
     return pd.DataFrame({name: column.astype(kind) for name, column, kind in zip(names, columns, kinds, strict=True)})
 

@@ -1,5 +1,7 @@
-"""Bounds on what is read from a results folder, in which anybody may have put anything: a pipe, a device, a file of a
-terabyte, JSON nested a hundred thousand deep."""
+"""Bounds on what is read from a results folder.
+
+Anybody may have put anything there: a pipe, a device, a file of a terabyte, JSON nested a hundred thousand deep.
+"""
 
 import json
 import os
@@ -8,20 +10,20 @@ from pathlib import Path
 from typing import Any, cast
 
 MOST_BYTES = {".json": 2**24, ".csv": 2**28}  # far beyond what the lab writes
-MOST_BYTES_OF_OTHERS = 2**34  # of weights
+MOST_BYTES_OF_OTHERS = 2**34  # the bound for other files: weights
 DEEPEST = 100  # levels of JSON
 
 
 class NotRegular(OSError):
-    """Something that is no regular file, or one that is too large."""
+    """A path that is no regular file, or one that is too large."""
 
 
 def check_regular(path: str | os.PathLike[str]) -> None:
-    """Check that reading ``path`` comes to an end, before it is opened: opening a pipe already waits.
+    """Raise an error unless ``path`` can be read to its end, before opening it: opening a pipe would block.
 
     Raises:
-        NotRegular: It is no regular file, nor a link to one, or it is too large.
-        OSError: It is not there, or cannot be looked at.
+        NotRegular: The path is not a regular file (or a link to one), or it is too large.
+        OSError: The path does not exist or is not accessible.
     """
     about, most = os.stat(path), MOST_BYTES.get(Path(path).suffix, MOST_BYTES_OF_OTHERS)
     if not stat.S_ISREG(about.st_mode):
@@ -31,10 +33,11 @@ def check_regular(path: str | os.PathLike[str]) -> None:
 
 
 def parse_json(data: bytes) -> Any:
-    """Return what JSON stands for.
+    """Return parsed JSON.
 
     Raises:
-        ValueError: It is no JSON, or nested more than ``DEEPEST`` deep, so that whoever looks into it would fail.
+        ValueError: The data is no JSON, or is nested more than ``DEEPEST`` deep, which could exceed the recursion
+            limit.
     """
     try:
         value = json.loads(data)

@@ -1,11 +1,11 @@
-"""The store: records below one folder, each under the identity of its run, and what else a sweep keeps beside them.
+"""The store: records below one folder, each under the identity of its run, and the other files of a sweep.
 
-``runs/ID`` holds a finished or diverged run, ``failed/ID`` why one failed, ``damaged/`` records that were found damaged
-and trained anew, ``leases/`` who trains what right now, ``sweeps/`` a folder for each sweep, ``tags/NAME/ID`` an empty
-file for each run that has a tag.
+``runs/ID`` holds a finished or diverged run, ``failed/ID`` the error of a failed run, ``damaged/`` records that were
+found damaged and trained anew, ``leases/`` the runs that are training now, ``sweeps/`` a folder for each sweep,
+``tags/NAME/ID`` an empty file for each run that has a tag.
 
 Earlier versions kept the records of some kinds in folders of their own (``OLDER``). They are read there, and copied to
-``runs/`` where their runs are asked for.
+``runs/`` when their runs are asked for.
 """
 
 import re
@@ -45,27 +45,27 @@ OLDER = ("language", "scalar", "sequences")
 RESUMED = "finished runs are kept, the same command goes on from there"
 ANEW = "a sweep that asks for it trains it anew"
 WEIGHTS_ANEW = "a sweep that keeps weights, by save, trains it anew"
-STALE = 3600  # seconds after which something half-written must be an interrupted run's
+STALE = 3600  # seconds after which an incomplete file must belong to an interrupted run
 
 
 class Store:
-    """The records below one folder or address, by identity. Iterating reads them, without those that are older than
-    the present results version of their kind.
+    """The records below one folder or address, by identity.
 
-    With a ``save`` (``checkpoints.py``) weights are to be kept, too: a finished run without them is then not recorded
-    yet, and reading a record checks them. Without one they are read when they are asked for.
-    With a ``tag`` (``tags.py``) every record that is written is marked, and those that ``mark`` is given.
-    Raises InputError for a root that cannot be, and for another ``save`` or ``tag``.
+    Iterating reads them, without those older than the present results version of their kind.
+
+    With ``save`` (``checkpoints.py``), weights are saved too: a finished run without them then counts as not recorded,
+    and reading a record checks them. Without ``save`` they are read on demand. With a ``tag`` (``tags.py``), every
+    record that is written or passed to ``mark`` is tagged. Raises InputError for an invalid root, ``save`` or ``tag``.
     """
 
     def __init__(self, root: Any, save: Any = None, tag: Any = None):
         self.save, self.tag = check_save(save), check_tag(tag)
         self.files = files_at(root)
-        self._whole, self._sound = set[str](), set[str]()  # what was looked at: with weights, without
+        self._whole, self._sound = set[str](), set[str]()  # identities that were checked: with weights, without
 
     @property
     def root(self) -> Path:
-        """The folder; raises InputError for an object store, where only records can lie."""
+        """The folder. Raises InputError for an object store, where only records can be stored."""
         if not isinstance(self.files, Folder):
             raise InputError(f"results={self.files.path('')}: must be a folder of this machine here")
         return self.files.root
@@ -76,26 +76,26 @@ class Store:
         return self.root / "runs"
 
     def path(self, identity: str) -> str:
-        """Where the record called ``identity`` lies, for people."""
+        """Return the place of the record called ``identity``, for messages."""
         return self.files.path(self._place(identity))
 
     def make_writable(self, folder: str = "runs") -> None:
-        """Make ``folder`` below the root, and try to write to it; raises InputError if that fails."""
+        """Create ``folder`` below the root, and try to write to it. Raises InputError if that fails."""
         probe = f"{folder}/.probe-{secrets.token_hex(4)}"
         with self.catch_write_errors("give a folder"):
             self.files.write(probe, b"")
             self.files.remove(probe)
 
     def check_shared(self) -> None:
-        """Raises InputError unless other processes, such as workers, see this store."""
+        """Raise InputError unless other processes, such as workers, see this store."""
         if not self.files.is_shared:
             only = "is seen by no other process; give a folder, or workers=1"
             raise InputError(f"results={self.files.path('')}: {only}")
 
     def tidy(self) -> None:
-        """Remove what interrupted runs left half-written."""
+        """Remove the incomplete files of interrupted runs."""
         if not isinstance(self.files, Folder):
-            return  # nothing is written under another name there
+            return  # no temporary files are written there
         for folder in ("runs", "failed", "leases"):
             for left in (name for name in self.files.names(folder) if name.startswith(".partial-")):
                 written = self.files.modified(f"{folder}/{left}")
@@ -103,7 +103,7 @@ class Store:
                     self.files.remove(f"{folder}/{left}")
 
     def ids(self, folder: str = "runs") -> Iterator[str]:
-        """The identities of all records (or of the failed runs: ``failed``), in order; other files are passed over."""
+        """Yield the identities of all records (or of the failed runs: ``failed``), in order; skip other files."""
         yield from self._ids([folder, *self._older] if folder == "runs" else [folder])
 
     def _ids(self, folders: Iterable[str]) -> list[str]:
@@ -117,18 +117,22 @@ class Store:
                 yield self.read(identity)
 
     def holds(self, config: Config) -> bool:
-        """Whether this run has been recorded, with all that is to be kept of it; its numbers are not read. One in a
-        folder of an earlier version does not count until ``adopt`` has copied it."""
+        """Return True if this run has been recorded, with its weights if these are saved; its numbers are not read.
+
+        A record in a folder of an earlier version counts only after ``adopt`` has copied it.
+        """
         return self._is_here(config.id) and self._is_whole(config.id, config)
 
     def find_recorded(self, asked: Mapping[str, Config]) -> set[str]:
-        """The identities of those of many runs, by identity, that have been recorded, as ``holds`` says it of one."""
+        """Return the identities of those runs that have been recorded, as ``holds`` tells for one."""
         here = asked.keys() & self._ids(["runs"])
         return {identity for identity in here if self._is_whole(identity, asked[identity])}
 
     def adopt(self, identities: Iterable[str]) -> dict[str, int]:
-        """Copy to ``runs/`` those of the records that lie only in folders of earlier versions. Returns how many were
-        copied from each folder. Raises StoreError where they cannot be written."""
+        """Copy to ``runs/`` the records that exist only in folders of earlier versions.
+
+        Returns the number copied from each folder. Raises StoreError if they cannot be written.
+        """
         copied: dict[str, int] = {}
         asked = {*identities} if self._older else set[str]()
         for older in self._older:
@@ -137,7 +141,7 @@ class Store:
             with self.catch_write_errors():
                 for identity in found:
                     place = f"{older}/{identity}"
-                    names = sorted(self.files.names(place), key=lambda name: name == STATUS)  # the status is the last
+                    names = sorted(self.files.names(place), key=lambda name: name == STATUS)  # the status goes last
                     files = {name: self.files.read(f"{place}/{name}") for name in names}
                     self.files.write_group(f"runs/{identity}", files)
                     where = self.files.path(older.removesuffix("/runs"))
@@ -145,12 +149,16 @@ class Store:
         return copied
 
     def steps(self, config: Config) -> list[int]:
-        """The steps after which weights of this run are to be kept. Raises InputError if they cannot be."""
+        """Return the steps after which weights of this run are saved. Raises InputError if they cannot be."""
         return steps_to_keep(self.save, config)
 
     def read(self, identity: str) -> Record:
-        """The record called ``identity``. Raises an InputError that names it, DamagedRecord, OlderRecord or one that
-        says that there is none; and UnknownKind, which names its kind."""
+        """Return the record called ``identity``.
+
+        Raises:
+            InputError: There is no such record, or it is damaged (DamagedRecord) or outdated (OlderRecord).
+            UnknownKind: Its kind is unknown.
+        """
         place = self._place(identity)
         with self._name_damaged(place):
             try:
@@ -162,7 +170,7 @@ class Store:
             record = record_of(identity, status, lambda name: self.files.read(f"{place}/{name}"))
         names = sorted((step_of(name, record.config), name) for name in status["sha256"] if is_weights(name))
         kept = {step: partial(self._weights, identity, name, status["sha256"][name]) for step, name in names}
-        # Of steps that this run's curve lacks no weights are kept: `steps` refuses them, reading passes them over.
+        # Steps that are not on this run's curve have no weights: `steps` refuses them, reading ignores them.
         asked = {*self.save, record.config.steps} if isinstance(self.save, list) else set(self.steps(record.config))
         for step in kept.keys() & asked:
             kept[step]()
@@ -170,13 +178,12 @@ class Store:
 
     @cached_property
     def tags(self) -> dict[str, tuple[str, ...]]:
-        """The tags of each run that has any, by identity: those that there were when this store was first asked, and
-        those that it has written itself."""
+        """The tags of each run that has any, by identity: as first read, plus those written by this store since."""
         with listing(self.files):
             return read_tags(self.files)
 
     def mark(self, identities: Iterable[str]) -> None:
-        """Mark runs with the tag of this store, if it has one. Raises StoreError where that cannot be written."""
+        """Mark runs with the tag of this store, if it has one. Raises StoreError if it cannot be written."""
         if self.tag is None:
             return
         for identity in identities:
@@ -187,8 +194,10 @@ class Store:
                 self.tags[identity] = tuple(sorted((*before, self.tag)))
 
     def config(self, identity: str, folder: str = "runs") -> dict[str, Any]:
-        """The config of a recorded (or failed) run as plain values, unchecked. Raises InputError for one that cannot be
-        read."""
+        """Return the config of a recorded (or failed) run as plain values, unchecked.
+
+        Raises InputError for one that cannot be read.
+        """
         name = "config.json" if folder == "runs" else STATUS
         place = self._place(identity) if folder == "runs" else f"{folder}/{identity}"
         with self._name_damaged(place), damage_told():
@@ -196,9 +205,11 @@ class Store:
             return dict(found if folder == "runs" else found["config"])
 
     def write(self, record: Record) -> None:
-        """Keep ``record``, whole or not at all. One that is already there stays as it is; if it lacks the weights that
-        are to be kept, they are put beside it. Raises StoreError where it cannot be written, or where it has other
-        numbers, or another outcome, than the one that lacks weights."""
+        """Save ``record`` atomically. An existing record is left unchanged, except that missing weights are added.
+
+        Raises StoreError if it cannot be written, or if it differs in numbers or outcome from the record without
+        weights.
+        """
         identity = record.config.id
         if self._is_here(identity):
             if not self._is_whole(identity, record.config):
@@ -209,42 +220,48 @@ class Store:
         self.mark([identity])
 
     def write_failure(self, failure: Failure) -> None:
-        """Keep why a run failed, in place of what was known before. Raises StoreError where it cannot be written, or
-        where the run is recorded and was trained again for its weights."""
+        """Save why a run failed, replacing an earlier failure.
+
+        Raises StoreError if it cannot be written, or if the run is recorded and was trained again for its weights.
+        """
         if self.save is not None and self._has_record(failure.config.id):
             where = self.path(failure.config.id)
-            raise StoreError(f"{where}: its weights could not be made ({failure.error}); the record stays as it is")
+            raise StoreError(
+                f"{where}: training it again for its weights failed ({failure.error}); the record stays as it is"
+            )
         with self.catch_write_errors():
             self.forget_failure(failure.config)
             self.files.write_group(f"failed/{failure.config.id}", failure_files(failure))
         self.mark([failure.config.id])
 
     def failure(self, config: Config) -> Failure | None:
-        """Why this run failed, or None if it did not, or if nobody can tell any more."""
+        """Return why this run failed; None if it did not, or if its failure can no longer be read."""
         try:
             return self.read_failure(config.id)
         except InputError:
             return None
 
     def read_failure(self, identity: str) -> Failure:
-        """Why the run called ``identity`` failed. Raises as ``read`` does."""
+        """Return why the run called ``identity`` failed. Raises as ``read`` does."""
         with self._name_damaged(f"failed/{identity}"), damage_told():
             names = ("traceback.txt", STATUS)
             files = {name: self.files.read(f"failed/{identity}/{name}") for name in names}
             return failure_of(identity, files)
 
     def has_failed(self, config: Config) -> bool:
-        """Whether this run was tried and failed."""
+        """Return True if this run was tried and failed."""
         with listing(self.files):
             return self.files.holds_group(f"failed/{config.id}", STATUS)
 
     def forget_failure(self, config: Config) -> None:
-        """Let a failed run be tried again."""
+        """Remove the failure of a run, so that it can be tried again."""
         self.files.remove(f"failed/{config.id}")
 
     def set_aside(self, identity: str) -> str:
-        """Move a damaged record out of the way, so that its run can be trained anew; returns where it lies now. Whoever
-        does so holds the run's lease."""
+        """Move a damaged record away, so that its run can be trained anew; return its new place.
+
+        The caller holds the run's lease.
+        """
         aside = f"damaged/{identity}-{secrets.token_hex(4)}"
         self._whole.discard(identity)
         with self.catch_write_errors("finished runs are kept"):
@@ -259,7 +276,7 @@ class Store:
             return [f"{name}/runs" for name in OLDER if name in there]
 
     def _place(self, identity: str) -> str:
-        """The folder of a record: below ``runs/``, unless only an earlier version's folder has it."""
+        """Return the folder of a record: below ``runs/``, unless only an earlier version's folder has it."""
         if self._older and not self._is_here(identity):
             with listing(self.files):
                 for older in self._older:
@@ -276,8 +293,11 @@ class Store:
             return self.files.holds_group(self._place(identity), STATUS)
 
     def _is_whole(self, identity: str, config: Config) -> bool:
-        """Whether a record has the weights, if they are to be kept. A diverged run has none; what is damaged passes,
-        since whoever reads it says so. Weights never leave a record, so that one found whole is not read again."""
+        """Return True if a record has the weights that are to be saved.
+
+        A diverged run has none. A damaged record passes, since reading it raises. Weights never leave a record, so one
+        found complete is not read again.
+        """
         if self.save is None or identity in self._whole:
             return True
         try:
@@ -286,7 +306,7 @@ class Store:
             if status["status"] == "diverged" or needed <= status["sha256"].keys():
                 self._whole.add(identity)
                 return True
-            if identity not in self._sound:  # damage in its numbers is to be found before it is trained again
+            if identity not in self._sound:  # damage in its numbers must be found before it is trained again
                 self.read(identity)
                 self._sound.add(identity)
         except DamagedRecord:
@@ -299,8 +319,10 @@ class Store:
             return status_of(self.files.read(f"{place}/{STATUS}"))
 
     def _add_weights(self, identity: str, files: dict[str, bytes]) -> None:
-        """Put the weights among ``files``, those of a run trained again, beside its record. The status is written last,
-        so that the record is sound at any moment."""
+        """Add the weights among ``files``, those of a run trained again, to its record.
+
+        The status is written last, so that the record is valid at any moment.
+        """
         status = self._status(identity)
         again = status_of(files[STATUS])
         kept = {name for name in status["sha256"] if name.endswith(".csv") or (is_weights(name) and name in files)}
@@ -309,7 +331,7 @@ class Store:
             made, here = (_describe_environment(each["environment"]) for each in (status, again))
             raise StoreError(
                 f"{self.path(identity)}: trained again, this run gives other numbers (recorded with {made}; here "
-                f"{here}); its weights cannot be kept beside them, give another results folder"
+                f"{here}); its weights cannot be added to the record; give another results folder"
             )
         more = {name: data for name, data in files.items() if is_weights(name) and name not in status["sha256"]}
         if not more:
@@ -320,7 +342,7 @@ class Store:
             self.files.write(f"runs/{identity}/{STATUS}", status_with(status, more))
 
     def _weights(self, identity: str, name: str, digest: str) -> bytes:
-        """A file of weights of a record. Raises DamagedRecord, and InputError where the whole record is gone."""
+        """Return a file of weights of a record. Raises DamagedRecord, or InputError if the whole record is gone."""
         place = self._place(identity)
         with self._name_damaged(place, anew=WEIGHTS_ANEW):
             try:
@@ -328,12 +350,12 @@ class Store:
             except GONE as error:
                 if self._has_record(identity):
                     raise Damaged(format_error(error)) from None
-                raise InputError(f"{self.path(identity)}: the record is gone since it was read") from None
+                raise InputError(f"{self.path(identity)}: the record was removed after it was read") from None
             return check_digest(name, data, digest)
 
     @contextmanager
     def _name_damaged(self, place: str, anew: str = ANEW) -> Iterator[None]:
-        """Name the record that cannot be read."""
+        """Name the record in the errors of reading it."""
         where = self.files.path(place)
         try:
             yield

@@ -1,5 +1,7 @@
-"""Tags: names of runs that are no part of a run's identity. An empty file ``tags/NAME/ID`` marks a run, so that records
-themselves never change, and a run can have several tags."""
+"""Tags: names of runs that are not part of a run's identity.
+
+An empty file ``tags/NAME/ID`` marks a run, so records themselves never change, and a run can have several tags.
+"""
 
 import re
 from collections import defaultdict
@@ -14,8 +16,10 @@ TAG = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}")
 
 
 def check_tag(tag: Any) -> str | None:
-    """Return the tag that ``tag`` stands for: text, or a whole number, as a command line reads ``tag=2024``. Raises
-    InputError for anything that cannot name a folder everywhere."""
+    """Return the tag ``tag`` as text; it may be an integer, as a command line reads ``tag=2024``.
+
+    Raises InputError for anything that is not a valid folder name everywhere.
+    """
     if tag is None:
         return None
     text = str(tag) if isinstance(tag, str | int) and not isinstance(tag, bool) else ""
@@ -25,7 +29,7 @@ def check_tag(tag: Any) -> str | None:
 
 
 def read_tags(files: Files) -> dict[str, tuple[str, ...]]:
-    """Return the tags of each run that has any, by identity, in order of their names."""
+    """Return the tags of each run that has any, by identity, sorted."""
     tags: dict[str, list[str]] = defaultdict(list)
     for tag in filter(TAG.fullmatch, files.names(FOLDER)):
         for identity in files.names(f"{FOLDER}/{tag}"):

@@ -1,1 +1,1 @@
-"""Studies: a grid of runs, what is drawn of it, and the claims that it is evidence for."""
+"""Studies: a grid of runs, its plots and tables, and the claims that it tests."""

@@ -1,4 +1,4 @@
-"""A check: a quantity, measured on every seed, and the range that its median must lie in."""
+"""Checks: a quantity measured for every seed, and the range that its median must lie in."""
 
 from typing import Literal, NamedTuple
 
@@ -7,12 +7,12 @@ from jaxtyping import Float
 
 from synthlab.studies.intervals import FIRST, ConfidenceInterval, GroupEstimate, evidence, median_interval
 
-FACTORS = {"half": 0.5, "twice": 2.0}  # other thresholds at which verdicts are shown
+FACTORS = {"half": 0.5, "twice": 2.0}  # factors of thresholds in sensitivity analyses
 Answer = Literal["holds", "fails", "undecided", "not tested"]
 
 
 class Witnesses(NamedTuple):
-    """How many independent witnesses a verdict rests on, and what they are."""
+    """The number of independent units that a verdict rests on, and what they are."""
 
     number: int
     of: str = "seeds"
@@ -22,15 +22,16 @@ class Witnesses(NamedTuple):
 
 
 class Check(NamedTuple):
-    """Something measured on every seed, and the range [``low``, ``high``) in which its median must lie. More seeds of
-    ``series`` would decide it; of all series where that is empty.
+    """A quantity measured for every seed, and the range [``low``, ``high``) in which its median must lie.
 
-    A check of an ``estimate`` has that one's interval in place of the values', and no more seeds would decide it.
+    More seeds of ``series`` (of all series if it is empty) can decide it. If ``estimate`` is given, its interval is
+    used instead of the seeds', and more seeds do not help.
 
     At half or twice its threshold, ``low`` and ``high`` are half or twice as far from ``centre``. So a factor or a
     level is itself halved, whether that makes the check stricter or milder, and a band around a number is half as wide.
-    A threshold that is the centre, such as a difference of 0, has no other; nor has any with a centre of None, or one
-    that ``compares`` two series: half of "less than the other" is "less than half the other", which is another claim.
+    A threshold that is the centre, such as a difference of 0, cannot be scaled. Nor can one with a centre of None, or
+    one that ``compares`` two series: half of "less than the other" is "less than half the other", which is another
+    claim.
     """
 
     what: str
@@ -41,41 +42,41 @@ class Check(NamedTuple):
     centre: float | None = 0.0
     estimate: GroupEstimate | None = None
     compares: bool = False
-    untested: str = ""  # why the runs cannot answer, such as that none of them fits; empty where they can
+    untested: str = ""  # why the runs cannot answer, for example that none of them fits; empty if they can
 
     @property
     def median(self) -> float:
-        """Over seeds; NaN where no run is finished."""
+        """The median over seeds; NaN if no run is finished."""
         return float(np.median(self.values)) if len(self.values) else np.nan
 
     @property
     def least(self) -> float:
-        """Over seeds."""
+        """The least value over seeds."""
         return float(np.min(self.values)) if len(self.values) else np.nan
 
     @property
     def greatest(self) -> float:
-        """Over seeds."""
+        """The greatest value over seeds."""
         return float(np.max(self.values)) if len(self.values) else np.nan
 
     @property
     def fulfilling(self) -> int:
-        """How many seeds have their own value in the range."""
+        """The number of seeds whose own value is in the range."""
         return sum(map(self._inside, self.values))
 
     @property
     def interval(self) -> ConfidenceInterval:
-        """What covers the true median; see ``median_interval``. Of an estimate, what covers what is estimated."""
+        """The confidence interval of the median (see ``median_interval``), or of the estimate, if there is one."""
         return self.estimate.interval if self.estimate else median_interval(self.values)
 
     @property
     def witnesses(self) -> "Witnesses":
-        """What the answer rests on."""
+        """The independent units that the answer rests on."""
         return Witnesses(*self.estimate[1:]) if self.estimate else Witnesses(len(self.values))
 
     @property
     def answer(self) -> Answer:
-        """Whether the interval lies in the range, beside it, or neither. What is NaN fails."""
+        """``holds`` if the interval lies in the range, ``fails`` if outside of it or NaN, else ``undecided``."""
         if self.untested:
             return "not tested"
         low, high, _ = self.interval
@@ -85,7 +86,7 @@ class Check(NamedTuple):
 
     @property
     def support(self) -> float:
-        """The evidence that the median lies in the range (``intervals.evidence``); 0 where it is not tested."""
+        """The evidence that the median lies in the range (``intervals.evidence``); 0 if the check is not tested."""
         if self.untested:
             return 0.0
         if self.estimate:
@@ -94,7 +95,7 @@ class Check(NamedTuple):
 
     @property
     def refutation(self) -> float:
-        """The evidence that the median lies beside the range; of a range with two ends, the mean of both sides'."""
+        """The evidence that the median lies outside of the range; with two ends, the mean of both sides'."""
         if self.untested:
             return 0.0
         if self.estimate:
@@ -108,9 +109,12 @@ class Check(NamedTuple):
 
     @property
     def is_decided(self) -> bool:
-        """Whether it holds or fails, and needs no confirmation. All five of five seeds lie on the wrong side once in 32
-        times if the median is at the threshold. So they must give the same answer at half and at twice the threshold,
-        whether or not these are another reading of the claim."""
+        """True if the check holds or fails, and needs no confirmation.
+
+        With the median at the threshold, all five seeds fall on one given side with probability 1/32. So five seeds
+        must give the same answer at half and at twice the threshold, whether or not these are another reading of the
+        claim.
+        """
         if self.answer == "undecided" or self.estimate is not None or self.untested:
             return self.answer != "undecided"
         if len(self.values) == FIRST:
@@ -124,11 +128,11 @@ class Check(NamedTuple):
         return tuple(float(bound) for bound in (self.low, self.high) if np.isfinite(bound))
 
     def at(self, factor: float) -> "Check":
-        """The check at ``factor`` times its threshold; the check itself where the threshold has no other."""
+        """Return the check at ``factor`` times its threshold; the check itself if its threshold cannot be scaled."""
         return self if self.compares else self._scale(factor)
 
     def _scale(self, factor: float) -> "Check":
-        """The check with its range scaled by ``factor`` around its centre."""
+        """Return the check with its range scaled by ``factor`` around its centre; unchanged if ``centre`` is None."""
         centre = self.centre
         if centre is None:
             return self
@@ -137,7 +141,7 @@ class Check(NamedTuple):
 
     @property
     def scales(self) -> bool:
-        """Whether there is a threshold that is half or twice as high."""
+        """True if the threshold can be halved and doubled."""
         return self.at(2.0).thresholds != self.thresholds
 
     def _inside(self, value: float) -> bool:

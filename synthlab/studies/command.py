@@ -1,4 +1,4 @@
-"""The command of a paper: train what is missing for its studies, draw them, judge its claims, write a report."""
+"""The command of a paper: train missing runs of its studies, plot them, judge its claims, write a report."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,7 +34,7 @@ from synthlab.training.devices import find_device
 
 
 class Settings(BaseModel):
-    """The keys that are the command's; each is described in ``conf/study.yaml`` or ``conf/common.yaml``."""
+    """The keys of the command itself; ``conf/study.yaml`` and ``conf/common.yaml`` describe each."""
 
     model_config = STRICT
     workers: PositiveInt | None
@@ -49,12 +49,20 @@ class Settings(BaseModel):
 
 
 def train_and_report(paper: Paper, raw: Mapping[str, Any], given: Mapping[str, str], command: str) -> bool:
-    """Do for the studies in ``raw``, the config of ``conf/study.yaml``, what the module says, and name the files
-    written; False if a run diverged. ``given`` has the settings as they were typed, by key, and ``command`` all that
-    was. Raises InputError."""
+    """Train, plot and judge the studies in ``raw``, and print the files written; return False if a run diverged.
+
+    Args:
+        paper: The paper.
+        raw: The config of ``conf/study.yaml``.
+        given: The settings as they were typed, by key.
+        command: The whole command line, for the report.
+
+    Raises:
+        InputError: A setting is invalid.
+    """
     own = validate(Settings, {key: raw[key] for key in Settings.model_fields if key in raw}, "")
     if "retry" in given:
-        raise InputError(f"{given['retry']}: studies always train again what failed; leave it out")
+        raise InputError(f"{given['retry']}: studies always retry failed runs; leave it out")
     device, workers = find_device(own.device), count_workers(own.workers)
     studies = paper.studies(raw.get("study"))
     of_the_command = (*NOT_RUNS[1:], *BOOKKEEPING)
@@ -65,7 +73,7 @@ def train_and_report(paper: Paper, raw: Mapping[str, Any], given: Mapping[str, s
     store = Store(own.results, None if own.replot else own.save, own.tag)
     tracker = tracker_of(raw["tracker"], store.tag) if "tracker" in raw else UNTRACKED
     runs = StudyRuns(store, own.replot, workers, device, tracker)
-    root = store.root / paper.name  # refused for an object store, where only records can lie
+    root = store.root / paper.name  # raises for an object store, where only records can be stored
     runs.check(config for plan in plans for config in plan.configs)
     store.make_writable(f"{paper.name}/figures")
     plans, records, undecided = train_in_rounds(plans, runs, paper.claims)
@@ -79,7 +87,7 @@ def train_and_report(paper: Paper, raw: Mapping[str, Any], given: Mapping[str, s
 def _write_all(
     paper: Paper, plans: Sequence[Plan], records: Mapping[str, Record], root: Path, command: str
 ) -> tuple[list[Path], list[str]]:
-    """Write what comes out of the studies below ``root``; returns the files, and what the terminal says of them."""
+    """Write the results of the studies below ``root``; return the files, and lines for the terminal."""
     pictures: list[Picture] = []
     verdicts: list[Verdict] = []
     lines: list[str] = []
@@ -99,7 +107,7 @@ def _write_all(
 
 
 def _write(paper: Paper, plan: Plan, results: Results, verdicts: Sequence[Verdict], folder: Path) -> Picture:
-    """The files of one study."""
+    """Write the files of one study."""
     tables = {**results.tables, **({"claims": add_statements(verdicts)} if verdicts else {})}
     with _catch_write_errors():
         files, points = save_with_points(folder, plan.name, plan.study.title, results.panels)
@@ -114,7 +122,7 @@ def _write(paper: Paper, plan: Plan, results: Results, verdicts: Sequence[Verdic
 
 @contextmanager
 def _catch_write_errors() -> Iterator[None]:
-    """Say in one line what cannot be written."""
+    """Turn an OSError into one line that names what cannot be written."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What studies cost, before anything is trained."""
+"""The cost of studies, before anything is trained."""
 
 from collections.abc import Sequence
 
@@ -21,5 +21,5 @@ def list_runs(study: Study, overrides: Overrides) -> dict[str, Config]:
 
 
 def minutes(configs: Sequence[Config], workers: int) -> float:
-    """Return about how many minutes so many workers train the runs for."""
+    """Return the approximate minutes of training the runs on ``workers`` processes."""
     return sum(map(seconds, plan_ensembles(configs, workers))) / workers / 60

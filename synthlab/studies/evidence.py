@@ -1,4 +1,4 @@
-"""What claims are judged on: the finished runs of one panel, by series, and what is measured on each of their seeds."""
+"""The data that claims are judged on: finished runs of one panel, by series, and measurements on each seed."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
@@ -15,8 +15,7 @@ from synthlab.studies.fitting import final_loss, fits
 
 
 class Fitting(NamedTuple):
-    """Of the ``runs`` of a grid, how many ``finished`` and how many ``fit``; and what claims are judged on over those
-    that fit alone."""
+    """How many of the ``runs`` of a grid ``finished`` and ``fit``; and the data of those that fit."""
 
     runs: int
     finished: int
@@ -25,8 +24,10 @@ class Fitting(NamedTuple):
 
 
 def fitting_of(table: pd.DataFrame, trained: int) -> Fitting | None:
-    """Return the runs that fit of a table of finished runs, of which each may have several rows, by its columns ``fit``
-    and ``run`` or ``id``. None where it does not say which fit."""
+    """Return the runs that fit in a table of finished runs; None if it has no column ``fit``.
+
+    Each run may have several rows, with its identity in ``run`` or ``id``.
+    """
     if "fit" not in table:
         return None
     alone, run = table[table["fit"].astype(bool)], "run" if "run" in table else "id"
@@ -34,11 +35,11 @@ def fitting_of(table: pd.DataFrame, trained: int) -> Fitting | None:
 
 
 class NoEvidence(LookupError):
-    """What a claim needs is not among the runs."""
+    """The runs lack what a claim needs."""
 
 
 class Evidence:
-    """The finished runs of one panel, by series; those fit whose training loss is at most their series' level."""
+    """The finished runs of one panel, by series. A run fits if its training loss is at most its series' level."""
 
     def __init__(self, series: Mapping[str, Sequence[Record]], levels: Mapping[str, float] | None = None):
         self.records = {name: [r for r in runs if r.diverged_at is None] for name, runs in series.items()}
@@ -48,11 +49,11 @@ class Evidence:
 
     @property
     def finished(self) -> int:
-        """How many runs have not diverged."""
+        """The number of runs that did not diverge."""
         return sum(map(len, self.records.values()))
 
     def fitting(self) -> Fitting | None:
-        """The runs that fit alone; None without levels."""
+        """Return the runs that fit; None without levels."""
         levels = self.levels
         if levels is None:
             return None
@@ -60,19 +61,21 @@ class Evidence:
         return Fitting(self.runs, self.finished, given.finished, given)
 
     def config(self, name: str) -> Config:
-        """The config of a series, that of one of its runs. Raises NoEvidence where none is finished."""
+        """Return the config of one run of a series. Raises NoEvidence if none is finished."""
         if not self.records.get(name):
             raise NoEvidence(f"no finished run of {name}")
         return self.records[name][0].config
 
     def errors(self, name: str) -> pd.DataFrame:
-        """The mean squared error: a row for each seed, a column for each length."""
+        """Return the mean squared error: a row for each seed, a column for each length."""
         self.config(name)
         return pd.DataFrame({r.config.seed: r.metrics.set_index("length")["mse"] for r in self.records[name]}).T
 
     def beyond(self, name: str, start: int | None = None) -> pd.DataFrame:
-        """``errors`` at the lengths from ``start`` on (by default the first beyond training). Raises NoEvidence where
-        there are less than three, in which no trend is seen."""
+        """Return ``errors`` at the lengths from ``start`` on, by default the first beyond training.
+
+        Raises NoEvidence if there are less than three lengths, which cannot show a trend.
+        """
         first = start or self.config(name).train_length + 1
         errors = self.errors(name).loc[:, first:]
         if errors.shape[1] < 3:
@@ -80,8 +83,11 @@ class Evidence:
         return errors
 
     def ratio(self, name: str, other: str) -> Float[np.ndarray, " seeds"]:
-        """Error of one series / that of another: for each seed that both have, the geometric mean over the lengths
-        that lie beyond both training ranges. All lengths then count alike, as on a logarithmic axis."""
+        """Return the error of one series divided by that of another.
+
+        This is, for each seed that both have, the geometric mean over the lengths beyond both training ranges. All
+        lengths have equal weight, as on a logarithmic axis.
+        """
         a, b = (logarithms(self.beyond(series)) for series in (name, other))
         a, b = a.align(b, join="inner")
         if a.empty:
@@ -89,27 +95,31 @@ class Evidence:
         return np.exp((a - b).mean(axis="columns", skipna=False).to_numpy())
 
     def rise(self, name: str, floor: float = 0.0) -> Float[np.ndarray, " seeds"]:
-        """The largest error beyond training / the largest within, or ``floor`` if that is more."""
+        """Return the largest error beyond training divided by the largest within (at least ``floor``)."""
         within = self.errors(name).loc[:, : self.config(name).train_length].max(axis="columns")
         return (self.beyond(name).max(axis="columns") / within.clip(lower=floor)).to_numpy()
 
     def trend(self, name: str) -> Float[np.ndarray, " seeds"]:
-        """Of the lengths beyond training in thirds: the mean error in one / in the next, the greater of the two. Less
-        than 1 where the error keeps rising."""
+        """Return the trend of the error over thirds of the lengths beyond training.
+
+        It is the mean error in one third divided by that in the next, the greater of the two. It is less than 1 if the
+        error keeps rising.
+        """
         errors = self.beyond(name)
         first, second, third = (errors[part].mean(axis="columns") for part in np.array_split(errors.columns, 3))
         return pd.concat([first / second, second / third], axis="columns").max(axis="columns", skipna=False).to_numpy()
 
     def horizons(self, name: str, at_least: int) -> Float[np.ndarray, " seeds"]:
-        """The horizon of each run. Raises NoEvidence unless lengths up to
-        ``at_least`` are tested."""
+        """Return the horizon of each run. Raises NoEvidence unless lengths up to ``at_least`` are tested."""
         if self.config(name).test_length < at_least:
             raise NoEvidence(f"{name} is not tested up to length {at_least}")
         return np.array([horizon_of(record)[HORIZON] for record in self.records[name]], dtype=float)
 
     def loss_ratio(self, name: str, other: str) -> Float[np.ndarray, " seeds"]:
-        """Training loss of one series / that of another, averaged over the last tenth of the steps, for each seed that
-        both have."""
+        """Return the training loss of one series divided by that of another, for each seed that both have.
+
+        It is averaged over the last tenth of the steps.
+        """
         a, b = self._final_losses(name).align(self._final_losses(other), join="inner")
         if a.empty:
             raise NoEvidence(f"{name} and {other} have no seed in common")
@@ -120,8 +130,7 @@ class Evidence:
         return pd.Series({r.config.seed: final_loss(r.training) for r in self.records[name]})
 
     def check_is_about(self, settings: Mapping[str, str], series: Sequence[str]) -> None:
-        """Raise NoEvidence unless all runs have the members that ``settings`` names (by group), and every one of
-        ``series`` is there."""
+        """Raise NoEvidence unless all runs have the members in ``settings`` (by group), and all ``series`` exist."""
         missing = [name for name in series if name not in self.names]
         if missing:
             raise NoEvidence(f"no runs of {', '.join(missing)}")
@@ -133,5 +142,5 @@ class Evidence:
 
 
 def logarithms(errors: pd.DataFrame) -> pd.DataFrame:
-    """The natural logarithm of each number of a table."""
-    return cast(pd.DataFrame, np.log(errors))  # NumPy's types promise an array, but pandas makes a table of it
+    """Return the natural logarithm of each number of a table."""
+    return cast(pd.DataFrame, np.log(errors))  # NumPy's types promise an array, but pandas returns a table

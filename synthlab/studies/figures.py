@@ -1,4 +1,4 @@
-"""Figures: studies whose panels each draw the errors of a grid of runs."""
+"""Figures: studies whose panels each plot the errors of a grid of runs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
@@ -22,16 +22,16 @@ Varied = Annotated[dict[str, Values], Field(min_length=1)]
 
 
 class Panel(Grid):
-    """One panel: a grid, and how to draw ``metric`` of it, a series for each arm and combination in ``vary``."""
+    """One panel: a grid, and how to plot ``metric`` of it, a series for each arm and combination in ``vary``."""
 
-    vary: Annotated[list[Varied], OneOrMore, Field(min_length=1)] = Field(default=...)  # must be given
+    vary: Annotated[list[Varied], OneOrMore, Field(min_length=1)] = Field(default=...)  # required
     title: str
     metric: str = "mse"
     plot: Annotated[dict[str, Any], NameOrMember] = Field(default={"name": "curves"})
 
 
 class Figure(Study):
-    """Panels that are drawn side by side, and each alone. A run fits if its training loss is at most ``level``.
+    """Panels that are plotted side by side, and each alone. A run fits if its training loss is at most ``level``.
 
     A subclass may add to the ``plots`` that a panel can name.
     """
@@ -45,7 +45,7 @@ class Figure(Study):
         return self.panels
 
     def level(self, config: Config) -> float | None:
-        """Return the training loss up to which runs like ``config`` fit; None where the figure asks for none."""
+        """Return the training loss up to which runs like ``config`` fit; None if the figure has no such level."""
         return self.fit
 
     def check(self, field):
@@ -87,8 +87,10 @@ class Figure(Study):
 
 
 def draw_data(panel: Panel, plot: Plot, found: Sequence[tuple[str, Series]], overrides: str) -> pd.DataFrame:
-    """Return what ``plot`` draws of ``panel``, the whole of its CSV; ``found`` has each series after the setting that
-    it was tuned to."""
+    """Return the data that ``plot`` shows of ``panel``, the whole of its CSV.
+
+    ``found`` has each series after the setting that it was tuned to.
+    """
     drawn = plot.data([series for _, series in found], panel.metric)
     if "train_length" not in drawn:
         drawn["train_length"] = max(record.config.train_length for _, series in found for record in series.records)

@@ -1,4 +1,4 @@
-"""Grids of arms: how the runs of a study are written down in ``conf/``, and the runs that this stands for."""
+"""Grids of arms: how ``conf/`` describes the runs of a study, and the runs that a description stands for."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
@@ -16,7 +16,7 @@ from synthlab.storage.records import Record
 from synthlab.studies.intervals import FIRST
 from synthlab.studies.overrides import NOT_RUNS, Overrides
 
-OF_THE_COMMAND = ("seed", *NOT_RUNS, *BOOKKEEPING)  # keys that are no part of a grid
+OF_THE_COMMAND = ("seed", *NOT_RUNS, *BOOKKEEPING)  # keys that are not part of a grid
 
 
 def _to_list(value: Any) -> Any:
@@ -28,21 +28,25 @@ def _to_member(value: Any) -> Any:
 
 
 Values = Annotated[list[Any], Field(min_length=1)]
-OneOrMore = BeforeValidator(_to_list)  # a mapping, or several in a list
-NameOrMember = BeforeValidator(_to_member)  # the name of a registry's member, or that with its arguments
+OneOrMore = BeforeValidator(_to_list)  # a mapping, or a list of several
+NameOrMember = BeforeValidator(_to_member)  # the name of a registry's member, or the name with its arguments
 
 
 def label(settings: Mapping[str, Any]) -> str:
-    """What the series that ``settings`` set apart is called: the name where one group is chosen, else ``key=value`` for
-    each."""
+    """Return the name of the series that ``settings`` distinguish.
+
+    It is the member's name if one group is chosen, else ``key=value`` for each.
+    """
     if len(settings) == 1 and set(settings) <= {group for family in families() for group in groups_of(family)}:
         return str(next(iter(settings.values())))
     return " ".join(f"{key}={value}" for key, value in settings.items())
 
 
 class Cell(NamedTuple):
-    """One series before it is trained: its arm, what sets it apart within that, and its runs, one for each seed, under
-    each setting that it is tuned over."""
+    """One series before it is trained: its arm, the settings that distinguish it within the arm, and its runs.
+
+    There is one run for each seed, under each setting that it is tuned over.
+    """
 
     arm: str
     chosen: dict[str, Any]
@@ -50,27 +54,29 @@ class Cell(NamedTuple):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What sets the series apart, its arm included."""
+        """The settings that distinguish the series, its arm included."""
         return ({"arm": self.arm} if self.arm else {}) | self.chosen
 
     @property
     def label(self) -> str:
-        """What the series is called."""
+        """The name of the series."""
         return label(self.settings)
 
     @property
     def seeds(self) -> int:
-        """How many it has."""
+        """The number of its seeds."""
         return len(next(iter(self.candidates.values())))
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """The same for cells of other grids that have the same runs."""
+        """A key that is equal for cells of other grids with the same runs."""
         return tuple(config.id for config in self.configs)
 
     def extend(self, seeds: int) -> "Cell":
-        """With so many seeds, counted on from the first; what is the same under all its seeds stays so. A series whose
-        runs leave nothing to the seed has one, and keeps it."""
+        """Return the cell with ``seeds`` seeds, counted on from the first; other seeds that are fixed stay fixed.
+
+        A series whose runs do not depend on the seed has one run, and is returned unchanged.
+        """
         if self.seeds < FIRST:
             return self
         return self._replace(candidates={name: _add_seeds(runs, seeds) for name, runs in self.candidates.items()})
@@ -81,8 +87,10 @@ class Cell(NamedTuple):
         return [config for configs in self.candidates.values() for config in configs]
 
     def find_best(self, records: Mapping[str, Record]) -> tuple[str, list[Record]]:
-        """The setting under which its runs trained to the lowest loss (median over seeds), and those runs, out of
-        ``records`` by identity."""
+        """Return the setting with the lowest training loss (median over seeds), and its runs.
+
+        The runs are taken from ``records``, by identity.
+        """
 
         def loss(setting: str) -> float:
             found = [records[config.id] for config in self.candidates[setting]]
@@ -100,11 +108,12 @@ def _add_seeds(runs: list[Config], seeds: int) -> list[Config]:
 
 
 class Grid(BaseModel):
-    """``arms``, each trained with every combination of the settings in ``vary`` (one grid, or several in a list), all
-    with those in ``fixed``. An arm's settings take the place of any others.
+    """``arms``, each trained with every combination of the settings in ``vary``, all with those in ``fixed``.
 
-    With ``tune``, each series is taken under that combination of its settings which trained to the lowest loss.
-    ``claims`` names those of the paper's that the runs are evidence for.
+    ``vary`` is one grid, or a list of several. An arm's settings take precedence over all others.
+
+    With ``tune``, each series uses the combination of its settings with the lowest training loss. ``claims`` names the
+    paper's claims that the runs test.
     """
 
     model_config = STRICT
@@ -115,16 +124,16 @@ class Grid(BaseModel):
     claims: list[str] = Field(default_factory=list)
 
     def check_settings(self, field: str, claims: Mapping[str, Any]) -> None:
-        """Raise InputError for a claim that is none of ``claims``, and for settings that do not belong here."""
+        """Raise InputError for an unknown claim, and for settings that do not belong here."""
         check_claims(f"{field}.claims", self.claims, claims)
         for key in (key for part in (self.fixed, *self.arms.values(), *self.vary, self.tune) for key in part):
             if key in OF_THE_COMMAND:
-                raise InputError(f"{field}: sets {key}, which is the command line's; leave it out")
+                raise InputError(f"{field}: sets {key}, which only the command line may set; leave it out")
         for varied in self.vary:
             twice = (self.fixed.keys() & varied.keys()) | (self.tune.keys() & (varied.keys() | self.fixed.keys()))
             twice |= {key for arm in self.arms.values() for key in arm.keys() & self.tune.keys()}
             if twice:
-                raise InputError(f"{field}: sets {min(twice)} twice; a setting stands in one of fixed, vary and tune")
+                raise InputError(f"{field}: sets {min(twice)} twice; set it in only one of fixed, vary and tune")
 
     def cells(
         self,
@@ -135,18 +144,20 @@ class Grid(BaseModel):
         kind: type[Config] | None = None,
         rough: bool = False,
     ) -> list[Cell]:
-        """Return the runs, checked: the grid's settings on top of the command line's ``overrides``. Each run is there
-        under each of ``seeds``, or under the first if its settings leave nothing to the seed.
+        """Return the runs, checked: the grid's settings on top of the command line's ``overrides``.
+
+        Each run has each of ``seeds``, or only the first if its settings make it independent of the seed.
 
         Args:
-            field: Where the grid stands in the config.
-            overrides: What the command line asks of runs.
+            field: The key of the grid in the config, for errors.
+            overrides: The command line's settings of runs.
             seeds: Consecutive numbers.
-            task: That of runs for which neither the grid nor the command line names one.
+            task: The task of runs if neither the grid nor the command line names one.
             kind: The kind of the runs; None: that of the task's family.
-            rough: Leave open what configs leave open, and whether the runs can be trained: in a tenth of the time.
+            rough: Skip defaults and the check whether the runs can be trained: takes a tenth of the time.
 
-        Raises InputError for an override of what makes the grid what it is, and for runs that would pass for seeds.
+        Raises:
+            InputError: An override contradicts the grid's own settings, or runs would differ in name only.
         """
         found = []
         for arm, chosen in product(self.arms, [chosen for varied in self.vary for chosen in combinations(varied)]):
@@ -165,12 +176,12 @@ class Grid(BaseModel):
             found.append(Cell(arm, chosen, candidates))
         ids = [config.id for cell in found for config in cell.configs]
         if len(set(ids)) < len(ids):
-            raise InputError(f"{field}: the same run is there twice; leave one of its series out")
+            raise InputError(f"{field}: two series have the same run; leave one out")
         return found
 
 
 def combinations(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """One value of each setting of a grid, in every way."""
+    """Return all combinations of one value of each setting of a grid."""
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 

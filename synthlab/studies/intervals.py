@@ -1,21 +1,21 @@
-"""Intervals that cover a median however often one looks: a sign test with a boundary for every number of values.
+"""Intervals of a median that stay valid in sequential testing: a sign test with a boundary for every sample size.
 
 Under the boundary case each new value lies on the wrong side of the threshold with probability 1/2. A check decides
 wrongly when, at some number of values n, fewer than k(n) lie on the wrong side. k(n) is the largest number for which
 the probability that this has happened at any n so far stays within ``may_spend(n)``. That probability is exact: the
-distribution of the number of wrong values, among the sequences that have decided nothing yet, goes from n to n + 1.
-So the error rate holds over all looks together, at whatever numbers of values one looks and whatever makes one stop.
+distribution of the number of wrong values, among the sequences that have decided nothing yet, goes from n to n + 1. So
+the error rate is that of all looks together, whatever the numbers of values and the reason to stop.
 
 Five of five values on one side decide, at 1/32. What remains up to 1/20 is spent as 1 - 5 / n. Candidates, by the
-probability that a check has decided after looks at 5, 10, 15 and 20 values, each on the right side with probability
-0.8 (0.9), and by the values that it needs:
+probability that a check has decided after looks at 5, 10, 15 and 20 values, each on the right side with probability 0.8
+(0.9), and by the values that it needs:
 
     spent as                     k at 5, 10, 15, 20    decided        values
     1 - 5 / n                    1, 2, 3, 5            0.70 (0.97)    13.4 (8.8)
     log(n / 5) / log 16          1, 1, 3, 5            0.69 (0.97)    14.2 (9.8)
     all of it as soon as can be  1, 2, 3, 4            0.59 (0.92)    13.4 (8.8)
 
-A boundary for the four looks alone would be k = 1, 2, 4, 5 at best (0.74, 0.97). It would not hold where a run has
+A boundary for the four looks alone would be k = 1, 2, 4, 5 at best (0.74, 0.97). It would be invalid if a run has
 diverged and a look falls on 9 values, and would leave nothing for looks after 20. Spending functions: K. K. G. Lan and
 D. L. DeMets, Biometrika 70 (1983).
 """
@@ -27,15 +27,16 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-FIRST = 5  # values at which a check can be decided with COVERAGE: fewer are too few, even if all agree
+FIRST = 5  # the fewest values that can decide a check with COVERAGE, if all agree
 COVERAGE = 0.9  # of the intervals that decide, over all looks together
-CONVINCING = 20.0  # evidence that chance reaches at most once in 20
-# Of the stake, so that five of five values in two of three checks convince: 5 seeds are the fewest, and often all.
+CONVINCING = 20.0  # an e-value that chance reaches at most once in 20
+# Share of the stake such that five of five values in two of three checks convince: 5 seeds are the fewest, and often
+# all.
 ON_ALL = 15 / 16
 
 
 class ConfidenceInterval(NamedTuple):
-    """From ``low`` to ``high``, which holds the true median with at least the probability ``coverage``."""
+    """An interval from ``low`` to ``high`` that contains the true median with at least the probability ``coverage``."""
 
     low: float
     high: float
@@ -43,8 +44,10 @@ class ConfidenceInterval(NamedTuple):
 
 
 class GroupEstimate(NamedTuple):
-    """An interval made otherwise than from one value for each seed: that of a correlation over models, say. It rests on
-    ``number`` independent witnesses, in words ``of`` settings, encodings or whatever they are."""
+    """An interval that does not come from one value for each seed, such as that of a correlation over models.
+
+    It rests on ``number`` independent units; ``of`` names them, for example settings or encodings.
+    """
 
     interval: ConfidenceInterval
     number: int
@@ -52,18 +55,19 @@ class GroupEstimate(NamedTuple):
 
     @property
     def evidence(self) -> float:
-        """The evidence of an interval that lies in the range, or beside it: what a stake of ``ON_ALL`` becomes that is
-        bet on that, at one over the chance to miss on one side."""
+        """The evidence of an interval that lies inside, or outside, of the range.
+
+        A stake of ``ON_ALL`` is bet on that, at one over the probability to miss on one side.
+        """
         return ON_ALL * 2 / (1 - self.interval.coverage)
 
 
 def median_interval(values: Float[np.ndarray, " n"]) -> ConfidenceInterval:
-    """From the k-th least to the k-th greatest of ``values``, with k of ``boundary``. NaN with coverage 0 where there
-    are no values, or one is NaN.
+    """Return the interval from the k-th least to the k-th greatest of ``values``, with k of ``boundary``.
 
-    ``coverage`` is the probability that this interval and all those of fewer values, down to five, hold the median of
-    the values' distribution, whatever the distribution. Of fewer than five it is that of the one interval, from least
-    to greatest.
+    It is NaN with coverage 0 if there are no values, or one is NaN. ``coverage`` is the probability that this interval
+    and all those of fewer values, down to five, contain the median of the values' distribution, whatever the
+    distribution. With fewer than five values it is that of the one interval, from least to greatest.
     """
     n = len(values)
     if n == 0 or np.isnan(values).any():
@@ -74,15 +78,18 @@ def median_interval(values: Float[np.ndarray, " n"]) -> ConfidenceInterval:
 
 
 def may_spend(n: int) -> float:
-    """The largest probability of a wrong decision, on one side, at any number of values from five to ``n``."""
+    """Return the largest probability of a wrong decision, on one side, at any number of values from five to ``n``."""
     first = 0.5**FIRST
     return first + ((1 - COVERAGE) / 2 - first) * (1 - FIRST / n)
 
 
 @cache
 def boundary(n: int) -> tuple[int, float]:
-    """k for ``n`` values, and the probability that with five to ``n`` values a median at the threshold was taken for
-    one beside it, on one side: that for some m of these numbers fewer than k(m) of m values lay on the wrong side."""
+    """Return k for ``n`` values, and the probability of a wrong decision on one side with five to ``n`` values.
+
+    A decision is wrong if, for a median at the threshold and some m of these numbers, fewer than k(m) of m values lie
+    on the wrong side.
+    """
     if n < FIRST:
         return 1, 0.5**n
     wrong = np.array([comb(FIRST, w) for w in range(FIRST + 1)]) / 2**FIRST  # [n + 1] by the number of wrong values
@@ -104,7 +111,7 @@ def evidence(agreeing: int, number: int) -> float:
     true of the mean of such numbers, however they depend on one another. So that mean reaches ``CONVINCING`` at most
     once in 20 (J. Ville, 1939; V. Vovk and R. Wang, Annals of Statistics 49, 2021).
 
-    It is what a stake of 1 becomes that is bet on each value at fair odds: ``ON_ALL`` of it on all values agreeing, the
+    It is the value of a stake of 1 after a bet on each value at fair odds: ``ON_ALL`` of it on all values agreeing, the
     rest spread evenly over all shares of agreeing values from one half to 1.
     """
     beyond_half = sum(comb(number + 1, w) for w in range(agreeing + 1)) / 2 ** (number + 1)

@@ -1,4 +1,4 @@
-"""What the command line asks of the runs of studies."""
+"""The settings that the command line gives for the runs of studies."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,13 +9,13 @@ from synthlab.config.families import CLASS, families, family_of, keys_of, kind_o
 from synthlab.config.registry import describe_unknown_key
 from synthlab.errors import InputError
 
-NOT_RUNS = ("study", "seeds", "first_seed", "replot", "quick")  # keys of the command that are not its runs'
+NOT_RUNS = ("study", "seeds", "first_seed", "replot", "quick")  # keys of the command that are not keys of its runs
 
 
 class Overrides:
     """Settings (``key=value``) of the runs of studies, and edits ``study.NAME.key=value`` of studies.
 
-    Runs of each family take those that they have. Raises InputError for what no run can take.
+    Runs of each family take the settings that they have. Raises InputError for settings that no run can take.
     """
 
     def __init__(self, given: Iterable[str] = ()):
@@ -32,8 +32,10 @@ class Overrides:
         self._known: dict[str, dict[str, str]] = {}
 
     def base(self, task: Any = None, default: str = "mean") -> Composed:
-        """Return the config that runs of ``task`` start from; if a grid names none, that of the command line's task, or
-        else ``default``."""
+        """Return the config that runs of ``task`` start from.
+
+        If a grid names no task, it is the command line's, or else ``default``.
+        """
         family = family_of(str(task or self._values.get("task", default)))
         if family not in self._bases:
             taken = self._select(family)
@@ -41,8 +43,10 @@ class Overrides:
         return self._bases[family]
 
     def text(self, study: str, configs: Iterable[Config]) -> str:
-        """Return in one line what makes ``study`` another than its file says: the settings that its runs, ``configs``,
-        take, and edits of the study itself."""
+        """Return, in one line, how ``study`` differs from its file.
+
+        These are the settings that its runs, ``configs``, take, and edits of the study itself.
+        """
         taken = {key for family in _families_of(configs) for key in self._select(family)}
         edits = [override for key, override in self._edits.items() if f"{key}.".startswith(f"study.{study}.")]
         return " ".join([*(override for key, override in self.of_runs.items() if key in taken), *edits])
@@ -56,16 +60,16 @@ class Overrides:
                 known = [name for name in compose(self._default(of[0])) if name != "seed"]
                 if "." not in key and key not in (*known, *(own for each in families() for own in keys_of(each))):
                     raise InputError(describe_unknown_key(override, [*NOT_RUNS[1:], *known]))
-                compose([*self._default(of[0]), override])  # says what is close to it
-                raise InputError(f"{override}: no run of these has such a setting; leave it out")
+                compose([*self._default(of[0]), override])  # raises an error with similar names
+                raise InputError(f"{override}: none of the runs has this setting; leave it out")
 
     def _default(self, family: str) -> list[str]:
-        """Return the overrides that describe a run of a family, all else left open."""
+        """Return the overrides that describe a run of a family, with everything else at its default."""
         mine = "task" in self._values and family_of(self._values["task"]) == family
         return [] if mine else [f"task={kind_of_family(family).default_task}"]
 
     def _select(self, family: str) -> dict[str, str]:
-        """Return the settings that runs of a family have. Others, such as an extension of numbers, are not for them."""
+        """Return the settings that runs of a family have. Others are for other families."""
         if not self.of_runs or family in self._known:
             return self._known.get(family, {})
         default = self._default(family)
@@ -74,7 +78,8 @@ class Overrides:
         if default:
             groups.pop("task", None)
         chosen = compose([*default, *groups.values()])
-        own = [key for key in groups if CLASS.fullmatch(self._values[key])]  # whose arguments no file names
+        # Classes of the user, whose arguments no file names.
+        own = [key for key in groups if CLASS.fullmatch(self._values[key])]
         self._known[family] = {
             key: given
             for key, given in self.of_runs.items()
@@ -90,7 +95,7 @@ def _families_of(configs: Iterable[Config]) -> list[str]:
 
 
 def _has(config: Any, key: str) -> bool:
-    """Return whether a config has the dotted ``key``."""
+    """Return True if a config has the dotted ``key``."""
     for name in key.split("@")[0].split("."):
         if not isinstance(config, Mapping) or name not in config:
             return False

@@ -1,11 +1,12 @@
-"""Seeds where they are needed: with ``seeds=auto`` the series of undecided checks get more, until these are decided.
+"""Adaptive numbers of seeds: with ``seeds=auto`` the series of undecided checks get more until they are decided.
 
-Every series begins with five seeds. When they are trained, the claims are judged, and of each check that is undecided,
-or that five of five decide near its threshold (``Check.is_decided``), or that fails without deciding its claim
-(``Verdict.open_checks``), the series with the fewest seeds get those of the next look (``seeds.LOOKS``). That is
-repeated until every claim is decided or its checks have 20 seeds. What comes next depends on
-the records alone, so the same records give the same rounds. The error rate of a check stays what it is, however many
-rounds there were (``intervals``). Of a series that is tuned, it holds only while the same setting remains the best.
+Every series starts with five seeds. When they are trained, the claims are judged. Then some checks need more seeds:
+those that are undecided, that five of five decide near their threshold (``Check.is_decided``), or that fail without
+deciding their claim (``Verdict.open_checks``). Of the series of each such check, those with the fewest seeds get the
+number of the next look (``seeds.LOOKS``). That is repeated until every claim is decided or its checks have 20 seeds.
+Each step depends on the records only, so the same records give the same rounds. The error rate of a check does not
+depend on the number of rounds (``intervals``). For a series that is tuned, this is true only while the same setting
+remains the best.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,8 +23,10 @@ from synthlab.studies.verdicts import Claim, Grounds, judge
 
 
 class Open(NamedTuple):
-    """An undecided check of a claim, and the series that it is about, which stand in the grid called ``grid``; none
-    where no more seeds would decide it."""
+    """An undecided check of a claim, and its series, which belong to the grid called ``grid``.
+
+    The series are empty if no more seeds would decide the check.
+    """
 
     claim: str
     grid: str
@@ -31,8 +34,11 @@ class Open(NamedTuple):
 
     @property
     def wanted(self) -> dict[tuple[str, ...], int]:
-        """How many seeds its series are to have, by identity: more for those with the fewest. Empty at the last
-        look, and where a series leaves nothing to the seed: it has one run, to which others cannot be paired."""
+        """The number of seeds that its series need, by identity: more for those with the fewest.
+
+        It is empty at the last look, and if a series does not depend on the seed: it has one run, to which others
+        cannot be paired.
+        """
         if not self.series:
             return {}
         fewest = min(cell.seeds for cell in self.series)
@@ -41,8 +47,10 @@ class Open(NamedTuple):
 
 
 class Round(NamedTuple):
-    """Studies with more seeds than before: ``why`` says what for, in words, and ``seconds`` how long one process may
-    take for each further run, by the run's identity."""
+    """Studies with more seeds than before.
+
+    ``why`` gives the reason in words, ``seconds`` the time of each further run on one process, by the run's identity.
+    """
 
     plans: list[Plan]
     why: str
@@ -52,8 +60,10 @@ class Round(NamedTuple):
 def find_undecided(
     plans: Sequence[Plan], records: Mapping[str, Record], claims: Mapping[str, Claim[Any]]
 ) -> list[Open]:
-    """The undecided checks of those studies whose seeds are ``auto``. Raises InputError for a check about a series
-    that is not there."""
+    """Return the undecided checks of those studies whose seeds are ``auto``.
+
+    Raises InputError for a check about a series that does not exist.
+    """
     found = []
     for plan in (plan for plan in plans if plan.auto):
         evidence = plan.study.evidence(plan, records)
@@ -70,7 +80,7 @@ def find_undecided(
 
 
 def plan_round(plans: Sequence[Plan], checks: Sequence[Open], records: Mapping[str, Record]) -> Round | None:
-    """More seeds for the series of the undecided ``checks``; None where none of these may have more."""
+    """Return a round with more seeds for the series of the undecided ``checks``; None if none may have more."""
     wanted = {identity: seeds for check in checks for identity, seeds in check.wanted.items()}
     if not wanted:
         return None
@@ -85,7 +95,7 @@ def plan_round(plans: Sequence[Plan], checks: Sequence[Open], records: Mapping[s
 
 
 def _why(checks: Sequence[Open]) -> str:
-    """Which claims are undecided, and which series get how many seeds for that."""
+    """Return which claims are undecided, and which series get how many seeds for that."""
     series: dict[tuple[str, int], dict[str, None]] = {}
     for check in checks:
         for cell in check.series:
@@ -96,5 +106,5 @@ def _why(checks: Sequence[Open]) -> str:
 
 
 def claims_of(checks: Sequence[Open]) -> str:
-    """The claims of the undecided ``checks``, by name."""
+    """Return the claims of the undecided ``checks``, by name."""
     return ", ".join(dict.fromkeys(check.claim for check in checks))

@@ -1,4 +1,4 @@
-"""How many seeds the runs of a study have: a number, or ``auto``, as many as its claims need."""
+"""The number of seeds of a study's runs: a fixed number, or ``auto``, as many as its claims need."""
 
 from typing import Annotated, Any, Literal
 
@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 from synthlab.studies.intervals import FIRST
 
 AUTO = "auto"
-LOOKS = (FIRST, 10, 15, 20)  # seeds of a series under ``auto``: five, then more where a check is undecided
+LOOKS = (FIRST, 10, 15, 20)  # seeds of a series under ``auto``: five, then more if a check is undecided
 MOST = 10_000
 
 
@@ -24,5 +24,5 @@ Seeds = Annotated[int | Literal["auto"], PlainValidator(_check_seeds)]
 
 
 def count_first(seeds: int | Literal["auto"]) -> int:
-    """How many seeds each series begins with."""
+    """Return how many seeds each series begins with."""
     return LOOKS[0] if seeds == AUTO else seeds

@@ -1,4 +1,4 @@
-"""A study: a grid of arms, or several, what is drawn of it, and the claims that it is evidence for."""
+"""Studies: one or more grids of arms, their plots and tables, and the claims that they test."""
 
 import re
 from abc import ABC, abstractmethod
@@ -26,8 +26,10 @@ from synthlab.studies.verdicts import Claim, Grounds
 
 
 class Results(NamedTuple):
-    """What a study shows of its runs: panels, by key; further tables, by name; lines for the terminal; and numbers that
-    the report has beside the panels."""
+    """The results of a study: panels, by key; further tables, by name; lines for the terminal.
+
+    ``numbers`` are tables that the report shows next to the panels.
+    """
 
     panels: Mapping[str, Drawn]
     tables: Mapping[str, pd.DataFrame] = {}
@@ -36,8 +38,10 @@ class Results(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """A study and its runs: ``cells`` by grid, under ``overrides``; with ``auto`` its series get more seeds where its
-    claims need them."""
+    """A study and its runs: ``cells`` by grid, under ``overrides``.
+
+    With ``auto`` its series get more seeds if its claims need them.
+    """
 
     name: str
     study: "Study"
@@ -51,7 +55,7 @@ class Plan(NamedTuple):
         return [config for cells in self.cells.values() for cell in cells for config in cell.configs]
 
     def extend(self, wanted: Mapping[tuple[str, ...], int]) -> "Plan":
-        """With the seeds ``wanted`` of its series, by their identity, if they are ``auto``."""
+        """Return the plan with the seeds ``wanted`` of its series, by their identity, if they are ``auto``."""
         if not self.auto:
             return self
         cells = {
@@ -62,27 +66,27 @@ class Plan(NamedTuple):
 
     @property
     def figure(self) -> str:
-        """What verdicts call it; what is not the study as it stands says so."""
+        """The study's name in verdicts; a modified study is marked as such."""
         return ", ".join(filter(None, (self.study.title.split(":")[0], self.overrides)))
 
 
 class Study(BaseModel, ABC):
-    """A file of ``conf/study/``. A subclass adds what its files have to say.
+    """A file of ``conf/study/``. A subclass adds the keys of its files.
 
-    ``task`` is that of runs for which neither the study nor the command line names one; ``further_names`` are those of
-    the panels and tables in ``results`` that no grid is called by.
+    ``task`` is that of runs for which neither the study nor the command line names one; ``further_names`` are the names
+    of panels and tables in ``results`` that are not named after a grid.
     """
 
     model_config = STRICT
     task: ClassVar[str] = "mean"
     further_names: ClassVar[tuple[str, ...]] = ()
     title: str
-    seeds: Seeds = 5  # of each run; the command line's go before them
+    seeds: Seeds = 5  # settings of each run; the command line's take precedence
 
     @property
     @abstractmethod
     def grids(self) -> Mapping[str, Grid]:
-        """Its grids, each by the key of the panel that it is drawn in; or the study itself, by an empty key."""
+        """Its grids, each by the key of its panel; or the study itself, by an empty key."""
 
     @property
     def kind(self) -> type[Config] | None:
@@ -90,35 +94,36 @@ class Study(BaseModel, ABC):
         return None
 
     def check(self, field: str) -> None:
-        """Raise InputError, with what stands below ``field``, for what could not be drawn of any runs."""
+        """Raise InputError, naming the key below ``field``, for a study that could not be plotted for any runs."""
 
     def check_cells(self, field: str, key: str, cells: Sequence[Cell]) -> None:
-        """Raise InputError for runs of the grid ``key``, which stands at ``field``, that could not be drawn."""
+        """Raise InputError for runs of the grid ``key``, which is at ``field``, that could not be plotted."""
 
     @abstractmethod
     def evidence(self, plan: Plan, records: Mapping[str, Record]) -> dict[str, Any]:
-        """For each grid, what its claims are judged on; ``records`` are given by identity. Raises InputError."""
+        """Return, for each grid, the data for its claims; ``records`` are by identity. Raises InputError."""
 
     def count_trained(self, plan: Plan) -> dict[str, int]:
-        """Return for each grid how many runs count: those of one setting of each cell."""
+        """Return, for each grid, how many runs count: those of one setting of each cell."""
         return {key: sum(cell.seeds for cell in cells) for key, cells in plan.cells.items()}
 
     def grounds(self, evidence: Mapping[str, Any], trained: Mapping[str, int]) -> list[Grounds]:
-        """Return what claims are judged on: for each grid its ``evidence``, here a table of runs, with those that fit
-        of the number ``trained``."""
+        """Return the data that claims are judged on: the ``evidence`` of each grid, here a table of runs.
+
+        Those that fit are counted among the number ``trained``.
+        """
         return [
             Grounds(grid.claims, evidence[key], fitting_of(evidence[key], trained[key]))
             for key, grid in self.grids.items()
         ]
 
     def reread(self, runs: pd.DataFrame) -> dict[str, Any] | None:
-        """Return what ``evidence`` returned, from the table of ``runs`` that ``results`` made; None where that does not
-        have it."""
+        """Return what ``evidence`` returned, from the table of ``runs`` that ``results`` made; None if it lacks it."""
         return None
 
     @abstractmethod
     def results(self, plan: Plan, records: Mapping[str, Record], evidence: Mapping[str, Any]) -> Results:
-        """What is shown of the runs; ``evidence`` is what the method of that name returned. Raises InputError."""
+        """Return the results of the runs; ``evidence`` is what that method returned. Raises InputError."""
 
     @property
     def together(self) -> Mapping[str, Sequence[str]]:
@@ -126,7 +131,7 @@ class Study(BaseModel, ABC):
         return {}
 
     def place(self, field: str, key: str) -> str:
-        """Where a grid stands in the config."""
+        """Return the key of a grid in the config."""
         return f"{field}.panels.{key}" if key else field
 
     def check_finished(self, plan: "Plan", tables: Mapping[str, pd.DataFrame]) -> None:
@@ -135,8 +140,10 @@ class Study(BaseModel, ABC):
             raise RunsFailed(f"failed: study.{plan.name}: every run diverged; lower protocol.lr")
 
     def plan(self, name: str, overrides: Overrides, seeds: Seeds | None = None, first_seed: int = 0) -> Plan:
-        """The runs under the command line's ``overrides``, with the seeds from ``first_seed`` on; ``seeds`` of None are
-        the study's own. Raises InputError for runs that the study could make nothing of."""
+        """Return the runs under the command line's ``overrides``, with the seeds from ``first_seed`` on.
+
+        ``seeds`` of None are the study's own. Raises InputError if the study has no panel for these runs.
+        """
         field, cells = f"study.{name}", {}
         asked = seeds or self.seeds
         most = LOOKS[-1] if asked == AUTO else asked
@@ -177,7 +184,7 @@ class Paper:
         object.__setattr__(self, "claims", claims)
 
     def studies(self, raw: Any) -> dict[str, Study]:
-        """The studies of a config ``study``, by name. Raises InputError for what is no study."""
+        """Return the studies of a config ``study``, by name. Raises InputError for an invalid study."""
         if not isinstance(raw, Mapping) or not raw:
             raise InputError(f"study={raw}: must be a mapping of names, as in the files of conf/study/{self.name}/")
         studies = {name: validate(self.study, spec, f"study.{name}") for name, spec in raw.items()}
@@ -193,7 +200,7 @@ class Paper:
         return studies
 
     def _check_names(self, studies: Mapping[str, Study]) -> None:
-        """Refuse studies of which two files would have one name."""
+        """Raise InputError for studies of which two files would have one name."""
         files = set[str]()
         for name, study in studies.items():
             panels = [self.panel_file(name, key) for key in study.grids if key]
@@ -204,16 +211,16 @@ class Paper:
                 files.add(file)
 
     def panel_file(self, study: str, key: str) -> str:
-        """The name of a panel's files."""
+        """Return the name of a panel's files."""
         return f"{study}{self.between}{key}"
 
     def table_file(self, study: str, key: str) -> str:
-        """The name of a table's file."""
+        """Return the name of a table's file."""
         return f"{study}_{key}"
 
 
 def check_text(field: str, name: Any, title: str) -> None:
-    """Refuse a name that is no part of a file's name, and a title that cannot be set."""
+    """Raise InputError for a name that cannot be part of a file name, or a title that cannot be typeset."""
     if not re.fullmatch(r"[A-Za-z0-9_+-]+", str(name)):
         raise InputError(f"{field}: the name must consist of letters, digits, _, + and -")
     try:

@@ -1,4 +1,4 @@
-"""The runs of a command: those that are missing are trained, under ``seeds=auto`` round after round."""
+"""The runs of a command: missing ones are trained, under ``seeds=auto`` in several rounds."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from synthlab.sweeps.trackers import Followed
 
 
 class StudyRuns(NamedTuple):
-    """Where runs are recorded, and how those are trained that are not; with ``replot`` none is."""
+    """The store of the runs, and how to train those that are missing; with ``replot`` none is trained."""
 
     store: Store
     replot: bool
@@ -25,8 +25,7 @@ class StudyRuns(NamedTuple):
     tracker: Followed
 
     def check(self, configs: Iterable[Config]) -> None:
-        """Raise InputError for runs that are missing where none is to be trained, and for weights that are to be kept
-        and cannot be."""
+        """Raise InputError if runs are missing and none may be trained, or if their weights cannot be saved."""
         every = list(configs)
         if self.replot:
             require_recorded(every, self.store)
@@ -34,18 +33,20 @@ class StudyRuns(NamedTuple):
             self.store.steps(config)
 
     def find_missing(self, configs: Iterable[Config]) -> list[Config]:
-        """Those that are to be trained."""
+        """Return the runs that are to be trained."""
         return [config for config in configs if not self.store.holds(config)]
 
     def announce(self, why: str, number: int, seconds: float = 0.0) -> None:
-        """Say on standard error what a round is for, how many runs it trains, and how long that takes where they take
-        so many ``seconds`` of one process."""
+        """Print on standard error the purpose of a round, its number of runs, and its duration.
+
+        The duration is given for runs that take ``seconds`` on one process.
+        """
         cost = f", about {seconds / self.workers:.0f} s" if seconds else ""
         if not self.replot:
             tell(f"seeds={AUTO}: {why}; runs to train: {number}{cost}")
 
     def ensure(self, configs: Iterable[Config]) -> dict[str, Record]:
-        """The records of all, by identity. Where none is to be trained, raises InputError for a damaged one."""
+        """Return the records of all runs, by identity. With ``replot``, raises InputError for a damaged one."""
         if self.replot:
             return {config.id: self.store.read(config.id) for config in configs}
         found = ensure(list(configs), self.store, self.workers, device=self.device, tracker=self.tracker)
@@ -55,16 +56,16 @@ class StudyRuns(NamedTuple):
 def train_in_rounds(
     plans: Sequence[Plan], runs: StudyRuns, claims: Mapping[str, Claim[Any]]
 ) -> tuple[Sequence[Plan], dict[str, Record], list[str]]:
-    """Train the runs of all studies, and of those whose seeds are ``auto`` more until the ``claims`` are decided.
+    """Train the runs of all studies; those whose seeds are ``auto`` get more until the ``claims`` are decided.
 
-    Before each round a line on standard error says what it is for and what it costs.
+    Before each round, a line on standard error tells its purpose and cost.
 
     Returns:
-        The studies with all their seeds; the records, by identity; and a line on what is still undecided, if any seeds
-        are ``auto``.
+        The studies with all their seeds; the records, by identity; and a line on undecided claims, if any seeds are
+        ``auto``.
 
     Raises:
-        InputError: A run is missing that is not to be trained, or a claim names a series that is not there.
+        InputError: A run is missing and may not be trained, or a claim names a series that does not exist.
     """
     is_auto = any(plan.auto for plan in plans)
     if is_auto:

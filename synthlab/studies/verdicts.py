@@ -1,8 +1,8 @@
-"""How a claim is decided: checks on the records of a figure's panels, and a verdict that follows from them.
+"""Decisions on claims: checks on the records of a figure's panels, and a verdict that follows from them.
 
-A check has one value for each seed, and an interval between two of these values that covers the true median over
-seeds. It holds if that interval lies in the range wanted, fails if it lies beside it, and is undecided otherwise. It is
-not tested where its runs cannot answer, as where a failure beyond training is asked of models that have not learned the
+A check has one value for each seed, and a confidence interval of the median over seeds, between two of these values. It
+holds if that interval lies in the required range, fails if it lies outside, and is undecided otherwise. It is not
+tested if its runs cannot answer, for example if a failure beyond training is asked of models that have not learned the
 task. A claim is the statement that all its checks are true:
 
 - it *holds* if all of them hold;
@@ -11,13 +11,14 @@ task. A claim is the statement that all its checks are true:
 - it is *not tested* if no check is, and *undecided* otherwise.
 
 Each word but the last two is wrong at most once in 20 over new seeds, however the checks depend on one another. A check
-whose true median lies outside the range wanted holds with a probability of at most 5 %, and one whose median lies
-inside fails no more often, if the range is open to one side. The 5 % hold over all looks together: seeds may be added
-until the check is decided, since the interval of each number of seeds leaves room for those before it (``intervals``).
-Of several checks some fail by chance more often than one does. So what counts is their mean evidence
-(``intervals.evidence``), which reaches 20 at most once in 20 where no check is false. With five seeds that takes five
-of five in two of three checks. That is from five seeds on; of fewer the interval reaches from the least to the greatest
-and says how often that covers, four seeds 87.5 %, three 75 %. One seed covers nothing: its value decides alone.
+whose true median lies outside the required range holds with a probability of at most 5 %, and one whose median lies
+inside fails no more often, if the range is open to one side. The 5 % cover all looks together: seeds may be added until
+the check is decided, since the interval of each number of seeds allows for those before it (``intervals``).
+
+Of several checks some fail by chance more often than one does. So their mean evidence (``intervals.evidence``) counts,
+which reaches 20 at most once in 20 if no check is false. With five seeds that takes five of five in two of three
+checks. With fewer than five seeds, the interval reaches from the least to the greatest value, with the coverage that
+this has: 87.5 % for four seeds, 75 % for three. One seed covers nothing: its value decides alone.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,8 +33,10 @@ Given = TypeVar("Given")
 
 
 class Fit(NamedTuple):
-    """Of ``runs`` behind a verdict, how many ``diverged`` and how many fit; and over those that fit alone, the
-    verdict's ``word`` and ``witnesses``."""
+    """How many of the ``runs`` behind a verdict ``diverged``, and how many fit.
+
+    ``word`` and ``witnesses`` are the verdict over the runs that fit.
+    """
 
     runs: int
     diverged: int
@@ -44,22 +47,24 @@ class Fit(NamedTuple):
 
 @dataclass(frozen=True)
 class Claim(Generic[Given]):
-    """What the paper says, where, of what runs, and how it is decided from what is ``Given``: the ``Evidence`` of a
-    panel, or a table of a study's runs."""
+    """What the paper says, where, about which runs, and how it is decided from what is ``Given``.
+
+    That is the ``Evidence`` of a panel, or a table of a study's runs.
+    """
 
     id: str
     where: str
     statement: str
     quantity: str
-    why: str  # the thresholds are what they are
+    why: str  # why the thresholds have these values
     about: Mapping[str, str]  # the member of each group that the runs must have
-    series: Sequence[str]  # that must be among them
+    series: Sequence[str]  # series that must be among them
     check: Callable[[Given], list[Check]]
-    paper: str = ""  # where it belongs to one, as ``Paper`` says
+    paper: str = ""  # the paper's name, set by ``Paper``
 
     @property
     def name(self) -> str:
-        """``paper.id``, unlike an id the name of no other paper's claim."""
+        """``paper.id``, which is unique among all papers' claims."""
         return f"{self.paper}.{self.id}" if self.paper else self.id
 
 
@@ -69,7 +74,7 @@ class Claims(dict[str, Claim[Given]]):
     def claim(
         self, id: str, *, where: str, statement: str, quantity: str, why: str, series: Sequence[str] = (), **about: str
     ) -> Callable[[Callable[[Given], list[Check]]], Callable[[Given], list[Check]]]:
-        """Register the function that checks the claim called ``id``; the others are ``Claim``'s."""
+        """Register the function that checks the claim called ``id``; other arguments are those of ``Claim``."""
 
         def register(check: Callable[[Given], list[Check]]) -> Callable[[Given], list[Check]]:
             self[id] = Claim(id, where, statement, quantity, why, about, series, check)
@@ -79,8 +84,10 @@ class Claims(dict[str, Claim[Given]]):
 
 
 class Grounds(NamedTuple):
-    """What the ``claims`` of a grid, by id, are judged on; ``fitting`` is None where the study does not say which runs
-    fit."""
+    """The data that the ``claims`` of a grid, by id, are judged on.
+
+    ``fitting`` is None if the study does not define which runs fit.
+    """
 
     claims: Sequence[str]
     given: Any
@@ -88,8 +95,10 @@ class Grounds(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """A claim with the checks that decide it, made on the panels of one figure; ``missing`` says what could not be
-    checked. ``fit`` is None where no loss is asked for."""
+    """A claim with the checks that decide it, made on the panels of one figure.
+
+    ``missing`` says what could not be checked. ``fit`` is None if the study has no level for the loss.
+    """
 
     claim: Claim[Any]
     figure: str
@@ -99,8 +108,10 @@ class Verdict(NamedTuple):
 
     @property
     def word(self) -> str:
-        """``holds``, ``mixed``, ``mostly fails``, ``does not hold``, ``undecided``, ``not tested``, or ``not judged``
-        where something was missing."""
+        """``holds``, ``mixed``, ``mostly fails``, ``does not hold``, ``undecided``, ``not tested`` or ``not judged``.
+
+        It is ``not judged`` if something was missing.
+        """
         if self.missing or not self.checks:
             return "not judged"
         answers = {check.answer for check in self.checks}
@@ -113,8 +124,11 @@ class Verdict(NamedTuple):
         return "mostly fails" if "holds" in answers else "does not hold"
 
     def _is_convincing(self, answer: Answer, evidence: Sequence[float]) -> bool:
-        """Whether the checks that have an ``answer`` are too many, or too clear, for chance. A single check has its own
-        error rate; of fewer than five seeds, for which nothing is promised, any check is enough."""
+        """Return True if the checks with an ``answer`` are too many, or too clear, for chance.
+
+        A single check has its own error rate; with fewer than five seeds, for which nothing is promised, any check is
+        enough.
+        """
         if all(check.answer != answer for check in self.checks):
             return False
         few = any(check.estimate is None and len(check.values) < FIRST for check in self.checks)
@@ -122,29 +136,33 @@ class Verdict(NamedTuple):
 
     @property
     def counts(self) -> str:
-        """How many checks hold, fail and are not tested, in words; empty where there are no checks."""
+        """How many checks hold, fail and are not tested, in words; empty without checks."""
         return counts_in_words([check.answer for check in self.checks])
 
     @property
     def open_checks(self) -> list[Check]:
-        """The checks that leave the claim undecided: those that are not decided themselves, and those that fail, but
-        not clearly enough for a claim of so many checks."""
+        """The checks that leave the claim undecided.
+
+        These are undecided checks, and those that fail, but not clearly enough for a claim of that many checks.
+        """
         failing = {"fails"} if self.word == "undecided" else set()
         return [check for check in self.checks if not check.is_decided or check.answer in failing]
 
     def at(self, factor: float) -> "Verdict":
-        """The verdict at ``factor`` times the threshold of each check that has another."""
+        """Return the verdict at ``factor`` times the threshold of each check that can be scaled."""
         return self._replace(checks=[check.at(factor) for check in self.checks])
 
     @property
     def scales(self) -> bool:
-        """Whether any of the thresholds has another."""
+        """True if any of the thresholds can be scaled."""
         return any(check.scales for check in self.checks)
 
     @property
     def witnesses(self) -> Witnesses:
-        """The fewest that one of the checks rests on; of an undecided claim, one of those that leave it so. None where
-        these are not tested."""
+        """The fewest units that one of the checks rests on; for an undecided claim, one of those that leave it so.
+
+        Zero if these are not tested.
+        """
         counted = self.checks
         if self.word == "undecided":
             counted = [check for check in self.checks if check.answer in ("undecided", "fails")]
@@ -163,7 +181,7 @@ def counts_in_words(answers: Sequence[str]) -> str:
 
 
 def judge(claims: Iterable[Claim[Any]], figure: str, grids: Sequence[Grounds]) -> list[Verdict]:
-    """The verdicts on those ``claims`` that the grids of ``figure`` are evidence for."""
+    """Return the verdicts on those ``claims`` that the grids of ``figure`` test."""
     verdicts = []
     for claim in claims:
         grounds = [grid for grid in grids if claim.id in grid.claims]
@@ -174,7 +192,7 @@ def judge(claims: Iterable[Claim[Any]], figure: str, grids: Sequence[Grounds]) -
 
 
 def _verdict(claim: Claim[Given], figure: str, given: Sequence[Given]) -> Verdict:
-    """All checks of a claim, on all that is given."""
+    """Return all checks of a claim, on all data."""
     checks, missing = [], []
     for each in given:
         try:
@@ -187,7 +205,7 @@ def _verdict(claim: Claim[Given], figure: str, given: Sequence[Given]) -> Verdic
 
 
 def _fit(claim: Claim[Any], figure: str, fitting: Sequence[Fitting | None]) -> Fit | None:
-    """How many of the runs fit, and the verdict over those, if all grids say which do."""
+    """Return how many of the runs fit, and the verdict over those, if all grids define which do."""
     known = [each for each in fitting if each is not None]
     if len(known) < len(fitting):
         return None

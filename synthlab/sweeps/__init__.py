@@ -1,1 +1,1 @@
-"""Many runs: their grid, the processes that train them, and how far they are."""
+"""Sweeps: the grid of many runs, the processes that train them, and their progress."""

@@ -29,9 +29,16 @@ if TYPE_CHECKING:
 def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", command: list[str]) -> None:
     """Train every combination that ``overrides`` stand for, unless it is recorded; print the best and the worst.
 
-    ``config`` and ``context`` are Hydra's, which names the launcher there: with its basic one the sweep's own workers
-    train, on all cores, with any other its jobs. ``sweep.json`` records ``command``, the words as typed. Raises
-    InputError before anything is trained, and RunsFailed in the end if a run failed, diverged or is missing.
+    Args:
+        overrides: The sweep's overrides.
+        config: The config of Hydra, which names the launcher: with the basic one the sweep's own workers train, on all
+            cores; with any other its jobs do.
+        context: The context of Hydra.
+        command: The words of the command line, as recorded in ``sweep.json``.
+
+    Raises:
+        InputError: The sweep is invalid; nothing has been trained.
+        RunsFailed: A run failed, diverged or is missing; raised at the end.
     """
     launcher = Launcher(config, context)
     asked = grid([*overrides, *(given for given in launcher.given if given.startswith("hydra.searchpath="))])
@@ -45,14 +52,14 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", c
     with runs.progress():
         if not runs.find_missing():
             pass
-        elif launcher.name == "basic":  # Hydra's own, which has no workers
+        elif launcher.name == "basic":  # Hydra's own launcher, which has no workers
             runs.train(workers if device == "cpu" else 1, device, tracker=tracker)
         else:
             try:
                 launcher.launch(runs, folder, device, settings["tracker"])
             except (KeyboardInterrupt, InputError):
                 raise
-            except Exception as error:  # a launcher's own, where a job is lost; the others' runs are there
+            except Exception as error:  # a launcher's error, where a job is lost; the runs of other jobs are recorded
                 lost = [f"failed: {launcher.name} ended early ({format_error(error)[:300]})"]
             runs.wait()
     outcome = runs.end()
@@ -69,7 +76,10 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", c
 
 
 def _folder(store: Store, launcher: Launcher) -> Path:
-    """A folder for what the sweep itself writes: as given, or below the store, or where that is no folder, here."""
+    """Return a folder for the sweep's own files: the given one, else one below the store.
+
+    If the store is no folder, it is below the working folder.
+    """
     if any(given.startswith("hydra.sweep.dir=") for given in launcher.given):
         return Path(launcher.config.hydra.sweep.dir)
     try:
@@ -82,7 +92,7 @@ def _folder(store: Store, launcher: Launcher) -> Path:
 def _write_tables(
     folder: Path, outcome: Outcome[Any], found: Mapping[str, pd.DataFrame], began: float, command: str
 ) -> tuple[list[str], list[str]]:
-    """Write the sweep's tables; the lines that name them, and those that say why they could not be written."""
+    """Write the sweep's tables; return lines that name them, and lines on errors of writing."""
     about = {
         "command": command,
         "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),
@@ -105,7 +115,7 @@ def _write_tables(
 
 
 def _failures(outcome: Outcome[Any], store: Store, asked: int) -> list[str]:
-    """What did not come out well, a line each."""
+    """Return lines on runs that failed, diverged or are missing."""
     lines = failure_lines(outcome.failures, store, asked) if outcome.failures else []
     diverged = [each for each in outcome.kept.values() if each["status"] == "diverged"]
     if diverged:

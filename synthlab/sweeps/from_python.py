@@ -16,7 +16,7 @@ from synthlab.sweeps.sweep import ensure
 from synthlab.sweeps.sweep_grid import MOST
 from synthlab.sweeps.trackers import tracker_of
 
-OF_LAUNCHERS = ("launcher", "hydra/launcher", "hydra", "batches")  # keys that say where and how the jobs of a sweep run
+OF_LAUNCHERS = ("launcher", "hydra/launcher", "hydra", "batches")  # keys that configure the jobs of a sweep
 
 
 @check_arguments
@@ -31,23 +31,23 @@ def run(
     tag: str | None = None,
     **settings: Any,
 ) -> Records:
-    """Train one model for each seed, or read what is recorded, and return the records.
+    """Train one model for each seed, unless it is recorded, and return the records.
 
     Args:
-        seeds: How many seeds, counted from 0, or the seeds themselves; None for the one of ``seed``. What has a
-            seed of its own, as by ``test_seed=7``, is the same for all.
+        seeds: The number of seeds, counted from 0, or the seeds themselves; None for the one of ``seed``. A seed that
+            is set separately, such as ``test_seed=7``, is the same for all.
         results: The folder of the records, or the address of an object store.
-        workers: How many processes train side by side, one thread each; None for one for each core. No number depends
-            on it, and a script needs no ``__main__`` guard for it.
-        progress: Whether to show a line that says how far it is.
-        device: ``cpu``, ``cuda`` or ``auto`` (cuda where there is one); numbers differ by rounding.
-        retry: ``failed``: runs that raised an error before are tried again; ``none``: they are not.
-        save: ``weights``: the weights of each trained model are kept beside its numbers, for ``Record.model``.
-            ``checkpoints``: those after the first, second, fourth, eighth, ... point of the training curve, too.
-            Steps, such as ``[100, 1000]``: those after these points of the curve, too. A run that is recorded without
-            is trained again, and must give the same numbers. None: they are not kept.
-        tag: A name for the runs, such as ``pilot``, by which ``load_records(where="tag=pilot")`` finds them. It is no
-            part of a run's identity: a run that is recorded is marked, not trained again, and can have several tags.
+        workers: The number of parallel processes, one thread each; None for one for each core. Results do not depend on
+            it, and a script needs no ``__main__`` guard for it.
+        progress: True to show a progress line.
+        device: ``cpu``, ``cuda`` or ``auto`` (cuda if available); numbers differ by rounding.
+        retry: ``failed`` to retry runs that failed before, ``none`` to skip them.
+        save: ``weights`` to save the weights of each trained model, for ``Record.model``. ``checkpoints`` to save also
+            those after the first, second, fourth, eighth, ... point of the training curve. Steps, such as ``[100,
+            1000]``, to save also those after these points of the curve. A run that is recorded without them is trained
+            again, and must give the same numbers. None saves no weights.
+        tag: A name for the runs, such as ``pilot``, by which ``load_records(where="tag=pilot")`` finds them. It is not
+            part of a run's identity: a recorded run is tagged, not trained again, and can have several tags.
         **settings: The config's keys, as on the command line: ``task="length"``, ``model={"width": 64}``,
             ``train_length=20``. A dotted key is given as ``**{"model.width": 64}``.
 
@@ -55,9 +55,9 @@ def run(
         A record for each seed, in the order of the seeds.
 
     Raises:
-        InputError: A setting, the folder or the device is refused, and nothing has been trained.
-        RunsFailed: A run raised an error, or its record cannot be kept: the disk is full, or, with ``save``, a run that
-            is trained again gives other numbers than recorded. All others are recorded.
+        InputError: A setting, the folder or the device is invalid; nothing has been trained.
+        RunsFailed: A run raised an error, or its record cannot be saved: the disk is full, or, with ``save``, a run
+            that is trained again gives other numbers than recorded. All other runs are recorded.
 
     Example:
         >>> import synthlab
@@ -86,7 +86,7 @@ def run(
 
 
 def _seeds(seeds: int | Iterable[int]) -> list[int]:
-    """The seeds that a number of seeds, or the seeds themselves, stand for."""
+    """Return the seeds that a number of seeds, or the seeds themselves, stand for."""
     chosen: list[Any] = read_list(
         "seeds", range(int(seeds)) if isinstance(seeds, Integral) else cast(Iterable[int], seeds), MOST
     )

@@ -1,8 +1,8 @@
-"""A sweep in jobs of a Hydra launcher: joblib, submitit (SLURM) or Ray, each job a batch of runs.
+"""Sweeps in jobs of a Hydra launcher: joblib, submitit (SLURM) or Ray, each job a batch of runs.
 
-The sweep's process cuts what is missing into batches, writes each to a file, and hands the launcher one job for each. A
-job reads its file and works as the sweep itself does, on one thread; what it finishes it records at once. So a job that
-dies loses what it was training, and the same sweep again hands out what is missing then.
+The sweep's process splits the missing runs into batches, writes each to a file, and gives the launcher one job for
+each. A job reads its file and works as the sweep itself does, on one thread; it records each run when it is finished.
+So a job that dies loses only the runs that it was training, and the same sweep distributes the missing runs again.
 """
 
 import json
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from hydra.types import HydraContext
     from omegaconf import DictConfig
 
-SETTINGS = "hydra/jobs"  # the group of conf/ with what the lab sets of a launcher, a file for each
+SETTINGS = "hydra/jobs"  # the group of conf/ with the lab's settings of launchers, a file for each
 
 
 class Batches(BaseModel):
-    """How a sweep is cut into jobs; described in ``conf/config.yaml``."""
+    """How a sweep is split into jobs; ``conf/config.yaml`` describes the fields."""
 
     model_config = STRICT
     minutes: PositiveFloat
@@ -41,10 +41,11 @@ class Batches(BaseModel):
 
 
 class Launcher:
-    """The launcher that Hydra's ``config`` of a sweep chose, with the lab's settings of it where these are not
-    overridden; ``given`` are the overrides of Hydra's own keys, as they were typed.
+    """The launcher that Hydra's ``config`` of a sweep selects, with the lab's settings unless these are overridden.
 
-    Raises InputError for ``batches`` that cannot be, and for Ray where it is not installed.
+    ``given`` are the overrides of Hydra's own keys, as they were typed.
+
+    Raises InputError for invalid ``batches``, and for Ray if it is not installed.
     """
 
     def __init__(self, config: "DictConfig", context: "HydraContext"):
@@ -54,17 +55,17 @@ class Launcher:
         typed = cast(dict[str, list[str]], OmegaConf.to_container(config.hydra.overrides, resolve=False))
         self.name, self.given = config.hydra.runtime.choices["hydra/launcher"], typed["hydra"]
         self.config, self.context = config, context
-        require_launcher(self.name)  # Ray's is the lab's own, and always there; Ray is not
+        require_launcher(self.name)  # the Ray launcher is part of the lab, Ray is not
         if self.name in context.config_loader.get_group_options(SETTINGS):
-            overrides = [f"+{SETTINGS}={self.name}", *typed["hydra"], *typed["task"]]  # what was typed goes last
+            overrides = [f"+{SETTINGS}={self.name}", *typed["hydra"], *typed["task"]]  # the user's settings go last
             name = config.hydra.job.config_name
             self.config = context.config_loader.load_configuration(name, overrides, RunMode.MULTIRUN)
         self.batches = validate(Batches, OmegaConf.to_container(self.config.batches, resolve=True), "batches")
 
     def launch(self, sweep: Sweep, folder: Path, device: str, tracker: dict[str, Any]) -> None:
-        """Train what is missing of ``sweep`` in jobs, and wait for them. Their files go below ``folder``.
+        """Train the missing runs of ``sweep`` in jobs, and wait for them. Their files go below ``folder``.
 
-        Raises whatever the launcher does where a job is lost.
+        Raises the launcher's exception if a job is lost.
         """
         from hydra.core.plugins import Plugins
 
@@ -84,7 +85,7 @@ class Launcher:
         for number, configs in enumerate(parts):
             runs = [config.model_dump() for config in configs]
             write_whole(jobs / f"{number}.json", json.dumps(shared | {"runs": runs}) + "\n")
-        os.environ["OMP_NUM_THREADS"] = "1"  # processes of this machine inherit it
+        os.environ["OMP_NUM_THREADS"] = "1"  # local processes inherit it
         self.config.hydra.sweep.dir = str(folder.absolute())
         launcher = Plugins.instance().instantiate_launcher(self.context, job, self.config)
         own = [f"hydra.sweep.dir={quote(folder.absolute())}", f"+job.folder={quote(jobs)}"]
@@ -93,10 +94,10 @@ class Launcher:
 
 
 def job(config: Any) -> None:
-    """What a job does, wherever a launcher runs it: ``config.job`` names its batch."""
+    """Run a job, wherever a launcher runs it: ``config.job`` names its batch."""
     given = json.loads(Path(config.job.folder, f"{config.job.number}.json").read_text())
     if given["path"] not in sys.path:
-        sys.path.insert(0, given["path"])  # a user's own classes, as with python -m
+        sys.path.insert(0, given["path"])  # the user's own classes can be imported, as with python -m
     if given["parent"] == os.getppid():
         leave_with(given["parent"])
     configs = [config_of(run) for run in given["runs"]]
@@ -107,8 +108,10 @@ def job(config: Any) -> None:
 
 
 def split_batches(configs: Sequence[Config], batches: Batches, device: str = "cpu") -> list[list[Config]]:
-    """``configs`` in batches of about ``batches.minutes`` of work for one core each, or of more where they would be
-    more than ``batches.at_most``; the runs of an ensemble stay together."""
+    """Split ``configs`` into batches of about ``batches.minutes`` of work for one core each.
+
+    Batches are longer if there would be more than ``batches.at_most``. The runs of an ensemble stay together.
+    """
     plan = plan_ensembles(configs, 1, device)
     total = sum(map(seconds, plan)) / 60
     number = max(1, round(total / batches.minutes))

@@ -1,5 +1,4 @@
-"""One line that says how far a sweep is: in a terminal it moves, in a notebook too, in a log file it is a line now and
-then."""
+"""The progress line of a sweep: a moving bar in a terminal or notebook, a line now and then in a log file."""
 
 import builtins
 import sys
@@ -14,13 +13,14 @@ from synthlab.errors import InputError
 from synthlab.storage.leases import Leases
 from synthlab.storage.store import Store
 
-TERMINAL, LOG = 1.0, 30.0  # seconds between two looks at the store: looking takes time from the workers
-LOST = (OSError, ValueError, AttributeError, InputError)  # what a line that nobody can see may raise; it costs nothing
-PATIENCE = 20  # looking takes at most a part of this of the time
+TERMINAL, LOG = 1.0, 30.0  # seconds between polls of the store: polling takes time from the workers
+# Errors that are ignored: a progress line must not end a sweep.
+LOST = (OSError, ValueError, AttributeError, InputError)
+PATIENCE = 20  # polling takes at most 1 / PATIENCE of the time
 
 
 class RunCounts(NamedTuple):
-    """How the runs of a sweep stand; ``share`` is what is done of those in training, in runs."""
+    """The number of runs in each state; ``share`` is the sum of progress fractions of those in training."""
 
     done: int
     failed: int
@@ -33,9 +33,9 @@ class RunCounts(NamedTuple):
 
 
 class ProgressLine:
-    """The line, from entering to leaving. Whoever trains the runs, here or elsewhere, it looks into the store.
+    """A progress line, shown while the block runs, by polling the store.
 
-    ``asked`` are the sweep's runs by identity, ``skipped`` how many of them were recorded before it began.
+    ``asked`` has the sweep's runs by identity; ``skipped`` is how many of them were recorded before it began.
     """
 
     def __init__(self, asked: Mapping[str, Config], store: Store, skipped: int, shown: bool = True):
@@ -59,7 +59,7 @@ class ProgressLine:
                 self._bar.close()
 
     def count(self) -> RunCounts:
-        """How the runs stand now."""
+        """Return the present counts of runs."""
         there = self.store.find_recorded(self.asked)
         recorded = len(there)
         failed = len((self.asked.keys() & set(self.store.ids("failed"))) - there)
@@ -89,7 +89,7 @@ def _bar(total: int) -> Any:
     moves = sys.stderr.isatty() or hasattr(builtins, "__IPYTHON__")
 
     class Bar(tqdm):
-        """A bar that also says in words what it shows, and reckons the time left from when it began."""
+        """A bar with a text, whose remaining time is estimated from when it began."""
 
         text, start, told = "", None, ""
         pause = TERMINAL if moves else LOG
@@ -107,19 +107,18 @@ def _bar(total: int) -> Any:
                 self.told = self.text
                 self.refresh()
 
-    # Bars of more and more parts of a block are for terminals; a log has one line for each look, not one that is
-    # written over.
+    # Bars of block characters are for terminals; a log has one line for each poll, which is not overwritten.
     return Bar(
         total=total,
         file=None if moves else _Lines(),
         ascii=None if moves else " #",
         bar_format="{bar:24} {text} | {so_far} so far, {time_left} to go",
-        delay=0 if moves else 1e-3,  # a log has no line before the first look, and none twice
+        delay=0 if moves else 1e-3,  # a log has no line before the first poll, and no line twice
     )
 
 
 class _Lines:
-    """Standard error, with a line for what a terminal would write over."""
+    """Standard error, with a line for each time that a terminal would overwrite one."""
 
     def write(self, text: str) -> None:
         text = text.replace("\r", "").strip("\n")

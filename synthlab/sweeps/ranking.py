@@ -1,4 +1,4 @@
-"""The end of a sweep in words: its combinations from best to worst, and what failed."""
+"""The summary of a sweep: its combinations from best to worst, and its failures."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,12 +12,15 @@ from synthlab.config.base import kind_of
 from synthlab.storage.records import Failure, Record, flatten
 from synthlab.storage.store import Store
 
-BEST, WORST, FAILED = 10, 5, 10  # lines of each that are shown; the rest is in the files
+BEST, WORST, FAILED = 10, 5, 10  # number of lines of each in the summary; the files have all
 
 
 def summarize_run(record: Record) -> dict[str, Any]:
-    """A run in one row: identity, kind, status, settings, horizon, the metrics that rank it at its longest test length,
-    ``training_loss`` at the end of training, ``seconds`` it took."""
+    """Return a run in one row: identity, kind, status, settings, horizon and results.
+
+    The results are the metrics that rank it at its longest test length, ``training_loss`` at the end of training, and
+    ``seconds`` of training and testing.
+    """
     last = {} if record.metrics.empty else record.metrics.iloc[-1]
     seconds = [record.environment.get(f"{part}_seconds", float("nan")) for part in ("train", "test")]
     return run_row(record) | {
@@ -36,11 +39,11 @@ def rankings(rows: Iterable[Mapping[str, Any]]) -> dict[str, pd.DataFrame]:
 
 
 def rank_runs(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """A row for each combination of settings of runs of one kind, best first: the settings that differ, the number of
-    ``seeds`` and how many of them ``diverged``, medians of what ``summarize_run`` measured over the others.
+    """Return a row for each combination of settings of runs of one kind, best first.
 
-    Combinations rank by the metrics of ``Measures.ranking`` at the longest test length. A value that is not a number
-    counts as the worst of all, and what diverged comes last.
+    The columns are the settings that differ, the number of ``seeds`` and how many of them ``diverged``, and medians
+    over the others of what ``summarize_run`` measured. Combinations rank by the metrics of ``Measures.ranking`` at the
+    longest test length. NaN counts as the worst value, and combinations that diverged come last.
     """
     table, measures = pd.DataFrame(rows), kind_of(rows[0]).measures()
     measured, order = table["status"] != "diverged", [*measures.ranking]
@@ -49,7 +52,7 @@ def rank_runs(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         table.loc[measured, name] = table.loc[measured, name].fillna(math.inf if is_lower else -math.inf)
     columns = find_varying(table) or ["task" if "task" in table else "kind"]
     named = mark_followers(table)
-    by = [named[column].map(to_text) for column in columns]  # a setting that a run does not have is a value, too
+    by = [named[column].map(to_text) for column in columns]  # a missing setting is a value too
     groups = table.assign(diverged=table["status"] == "diverged").groupby(by, sort=False)
     shown = [*["horizon"] * (measures.criterion is not None), *order, "training_loss"]
     result = groups.agg(
@@ -59,15 +62,17 @@ def rank_runs(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 
 def join_rankings(found: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return all rankings in one table, one kind below the other, with the columns of all; ``kind`` says which is which
-    where there are several."""
+    """Return all rankings in one table, one kind below the other, with the columns of all.
+
+    If there are several kinds, the column ``kind`` has each.
+    """
     if len(found) == 1:
         return next(iter(found.values()))
     return pd.concat([table.assign(kind=kind)[["kind", *table]] for kind, table in found.items()], ignore_index=True)
 
 
 def render_rankings(found: Mapping[str, pd.DataFrame]) -> str:
-    """Return the best combinations of each kind and the worst, the worst first among these."""
+    """Return lines with the best and the worst combinations of each kind, starting the latter with the worst."""
     blocks = []
     for kind, table in found.items():
         answer = kind_of({"kind": kind}).answer
@@ -91,7 +96,7 @@ def _render(ranking: pd.DataFrame, title: str, kind: str) -> str:
 
 
 def failure_lines(failures: Mapping[str, Failure | None], store: Store, asked: int) -> list[str]:
-    """How many runs failed, and of each of the first few which and why."""
+    """Return lines with the number of failed runs, and the errors of the first few."""
     lines = [f"failed: {len(failures)} of {asked} runs; each one's traceback is in {store.files.path('failed')}/ID"]
     settings = pd.DataFrame([flatten(each.config.model_dump()) for each in failures.values() if each is not None])
     columns = find_varying(settings)

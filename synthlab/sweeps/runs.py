@@ -1,4 +1,4 @@
-"""Train the runs of an ensemble and record them; skip what is already recorded."""
+"""Training and recording of the runs of an ensemble, except those that are already recorded."""
 
 from collections.abc import Callable, Iterable, Sequence
 from traceback import walk_tb
@@ -20,8 +20,11 @@ UNTRACKED = tracker_of({"name": "none"})
 def train_and_record(
     configs: Sequence[Config], store: Store, device: str = "cpu", tracker: Followed = UNTRACKED
 ) -> None:
-    """Train those runs of an ensemble that no other process trains or has trained, and record them. If the ensemble
-    raises an error, each run is trained again alone, and those that raise it alone are recorded as failed."""
+    """Train and record those runs of an ensemble that no other process trains or has trained.
+
+    If the ensemble raises an error, each run is trained again alone, and those that raise it alone are recorded as
+    failed.
+    """
     with store.catch_write_errors(), Leases(store.files).hold(config.id for config in configs) as held:
         leased = [config for config in configs if config.id in held.numbers]
         mine = [config for config in leased if not store.holds(config) and not store.has_failed(config)]
@@ -42,7 +45,7 @@ def _train(configs: list[Config], store: Store, device: str, tracker: Followed, 
             tracks.end(records)
     except (StoreError, KeyboardInterrupt):
         raise
-    except BaseException as error:  # whatever a model, a map or a task of the user's own may raise
+    except BaseException as error:  # a model, a map or a task of the user may raise anything
         if _is_schedulers(error):
             raise
         if len(configs) == 1:
@@ -52,7 +55,7 @@ def _train(configs: list[Config], store: Store, device: str, tracker: Followed, 
 
 
 def _for_each(things: Iterable[Each], do: Callable[[Each], None]) -> None:
-    """Do something with each, and only then raise the first StoreError: one run costs no other its record."""
+    """Call ``do`` with each, and raise the first StoreError only at the end, so that each run is recorded."""
     refused = []
     for thing in things:
         try:
@@ -64,6 +67,6 @@ def _for_each(things: Iterable[Each], do: Callable[[Each], None]) -> None:
 
 
 def _is_schedulers(error: BaseException) -> bool:
-    """Whether submitit raised it, in the midst of whatever its job was doing: its time is up."""
+    """Return True for an exception by which submitit ends a job whose time is up."""
     frames = walk_tb(error.__traceback__)
     return any(frame.f_globals.get("__name__", "").startswith("submitit") for frame, _ in frames)

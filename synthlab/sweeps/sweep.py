@@ -1,4 +1,4 @@
-"""Many runs: which of them are missing, who trains them, and what becomes of those that fail."""
+"""Sweeps: which of many runs are missing, who trains them, and what happens to those that fail."""
 
 import os
 import time
@@ -29,17 +29,17 @@ from synthlab.training.memory import check_trainable
 
 RETRIES = ("none", "failed")
 MOST_WORKERS = 1024
-FEW = 10  # runs
-POLL = 1.0  # seconds between two looks at what others train
+FEW = 10  # number of runs up to which a store is queried for each
+POLL = 1.0  # seconds between polls for runs that others train
 Kept = TypeVar("Kept")
 
 
 @dataclass
 class Outcome(Generic[Kept]):
-    """How the runs of a sweep stand at its end, by identity: what was kept of each record, why others failed.
+    """The runs of a sweep at its end, by identity: what was kept of each record, why others failed.
 
-    ``skipped`` counts those recorded before, ``missing`` those that neither are recorded nor failed, ``damaged`` says
-    where damaged records were set aside.
+    ``skipped`` counts those recorded before, ``missing`` those that are neither recorded nor failed; ``damaged`` has
+    the new places of damaged records.
     """
 
     kept: dict[str, Kept] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Outcome(Generic[Kept]):
 
 
 class Sweep(Generic[Kept]):
-    """Runs asked for, in one store. ``keep`` says what to hold in memory of each record."""
+    """The requested runs of a sweep, in one store. ``keep`` returns the part of a record to hold in memory."""
 
     def __init__(self, configs: Iterable[Config], store: Store, keep: Callable[[Record], Kept]):
         self.asked = {config.id: config for config in configs}
@@ -58,9 +58,11 @@ class Sweep(Generic[Kept]):
         self.leases = Leases(store.files)
 
     def prepare(self, retry: str = "none") -> None:
-        """Read what is recorded, set damaged records aside, to be trained anew, and with ``retry="failed"`` forget
-        failures. Raises InputError for a store that cannot be written, unless nothing is missing, and for weights that
-        are to be kept and cannot be."""
+        """Read recorded runs, and move damaged records away, to be trained anew.
+
+        With ``retry="failed"`` failures are removed. Raises InputError for a store that cannot be written, unless
+        nothing is missing, and for weights that cannot be saved.
+        """
         if retry not in RETRIES:
             raise InputError(describe_unknown("retry", retry, RETRIES))
         for config in self.asked.values():
@@ -81,12 +83,12 @@ class Sweep(Generic[Kept]):
             self.store.tidy()
 
     def find_missing(self) -> list[Config]:
-        """The runs that are neither recorded nor failed, in the order asked for."""
+        """Return the runs that are neither recorded nor failed, in the order of the request."""
         there = self.outcome.kept.keys() | self._find_existing() | self._find_existing("failed")
         return [config for identity, config in self.asked.items() if identity not in there]
 
     def progress(self, shown: bool = True) -> ProgressLine:
-        """The line that says how far it is."""
+        """Return the progress line of the sweep."""
         return ProgressLine(self.asked, self.store, self.outcome.skipped, shown)
 
     def train(
@@ -96,12 +98,13 @@ class Sweep(Generic[Kept]):
         wait: bool = True,
         tracker: Followed = UNTRACKED,
     ) -> None:
-        """Train what is missing and nobody else trains; then ``wait`` for what others train, if so asked.
+        """Train missing runs that nobody else trains; then ``wait`` for those that others train.
 
-        Raises RunsFailed where records can no longer be written."""
+        Raises RunsFailed if records can no longer be written.
+        """
         if workers > 1:
             self.store.check_shared()
-        if wait:  # a job records the runs that do not fit, each as failed
+        if wait:  # a job records runs that exceed the memory, each as failed
             check_trainable(self.find_missing(), device)
         work = partial(train_and_record, store=self.store, device=device, tracker=tracker)
         try:
@@ -113,7 +116,7 @@ class Sweep(Generic[Kept]):
                     return
                 if not free:
                     _pause(began)
-                # A run whose holder died may be what killed it: it is trained where it can take no other with it.
+                # A run whose worker died may have crashed it (e.g. out of memory), so retrain it in its own process.
                 suspects = [config for config in free if config.id in latest]
                 others = [config for config in free if config.id not in latest]
                 if not others or self._train_together(others, work, workers, device):
@@ -121,13 +124,13 @@ class Sweep(Generic[Kept]):
                         self._train_alone(config, work)
         except BaseException as error:
             self.leases.release(os.getpid())  # workers that were stopped with the sweep
-            if isinstance(error, StoreError):  # it could be written before: a disk that is full by now
+            if isinstance(error, StoreError):  # it could be written before, so the disk may be full now
                 raise RunsFailed(*(f"failed: {line}" for line in error.lines)) from None
             raise
         self.leases.tidy(self.asked.keys() - {config.id for config in self.find_missing()})
 
     def wait(self) -> None:
-        """Wait until nobody trains what is missing any more."""
+        """Wait until nobody trains missing runs any more."""
         while missing := {config.id for config in self.find_missing()}:
             began = time.monotonic()
             if not any(lease.alive for lease in self.leases.find_latest(missing).values()):
@@ -135,9 +138,9 @@ class Sweep(Generic[Kept]):
             _pause(began)
 
     def end(self) -> Outcome[Kept]:
-        """How the runs stand now."""
+        """Return the present outcome."""
         there = self._find_existing()
-        self.store.mark(there)  # what others trained, and what a worker marked
+        self.store.mark(there)  # runs that others trained, or that a worker marked
         for identity in there - self.outcome.kept.keys():
             self._look_at(identity)
         kept = self.outcome.kept
@@ -151,8 +154,10 @@ class Sweep(Generic[Kept]):
         return self.outcome
 
     def _find_existing(self, folder: str = "runs") -> set[str]:
-        """Which of the runs are recorded (or ``failed``). A few are looked up: the more a store holds, the longer it
-        takes to list."""
+        """Return which of the runs are recorded (or ``failed``).
+
+        Small sweeps query each run; large ones list the store once.
+        """
         if len(self.asked) <= FEW:
             holds = self.store.holds if folder == "runs" else self.store.has_failed
             return {identity for identity, config in self.asked.items() if holds(config)}
@@ -162,11 +167,13 @@ class Sweep(Generic[Kept]):
 
     def _failure(self, config: Config) -> Failure | None:
         failure = self.store.failure(config)
-        return failure and replace(failure, traceback="")  # of many they take much memory; they are in the store
+        return failure and replace(failure, traceback="")  # drop tracebacks to save memory; the store has them
 
     def _train_together(self, configs: list[Config], work: Any, workers: int, device: str) -> bool:
-        """Train the runs in ensembles; False if a worker was killed. The leases then tell which runs it held. Raises
-        BrokenExecutor for workers that are killed before they hold any."""
+        """Train the runs in ensembles; return False if a worker was killed.
+
+        The leases then tell which runs it held. Raises BrokenExecutor for workers that are killed before they hold any.
+        """
         try:
             for _ in map_ensembles(work, plan_ensembles(configs, workers, device), workers):
                 pass
@@ -177,7 +184,7 @@ class Sweep(Generic[Kept]):
         return True
 
     def _train_alone(self, config: Config, work: Any) -> None:
-        """Train a run in a process of its own, and record it as failed if that is killed."""
+        """Train a run in a process of its own, and record it as failed if that process is killed."""
         try:
             in_subprocess(work, [config])
         except BrokenExecutor:
@@ -192,7 +199,7 @@ class Sweep(Generic[Kept]):
             self._mend(identity)
 
     def _mend(self, identity: str) -> None:
-        """Set a damaged record aside, unless another sweep is at it, or has been."""
+        """Move a damaged record away, unless another sweep is repairing it or already has."""
         with self.store.catch_write_errors(), self.leases.hold([identity]) as held:
             if not held.numbers or not self.store.holds(self.asked[identity]):
                 return
@@ -203,19 +210,19 @@ class Sweep(Generic[Kept]):
 
 
 def _adopt(asked: Iterable[str], store: Store) -> None:
-    """Copy those of the runs asked for that an earlier version recorded elsewhere, and say so."""
+    """Copy requested runs that an earlier version recorded elsewhere, and print a line on them."""
     for where, number in store.adopt(asked).items():
         what = "1 record of an earlier version was" if number == 1 else f"{number} records of an earlier version were"
         tell(f"{what} copied from {where}")
 
 
 def _pause(began: float) -> None:
-    """Wait before looking again: looking, which took since ``began``, is to be a small part of the time."""
+    """Sleep much longer than the last poll, which began at ``began``, took: polling must cost little time."""
     time.sleep(max(POLL, 10 * (time.monotonic() - began)))
 
 
 def count_workers(workers: Any) -> int:
-    """The number of processes that ``workers`` stands for: None is one for each core. Raises InputError."""
+    """Return the number of processes for ``workers``; None is one for each core. Raises InputError."""
     if workers is None:
         return os.cpu_count() or 1
     if not isinstance(workers, int) or isinstance(workers, bool) or not 1 <= workers <= MOST_WORKERS:
@@ -224,7 +231,7 @@ def count_workers(workers: Any) -> int:
 
 
 def require_recorded(configs: Iterable[Config], store: Store) -> None:
-    """Raise InputError unless ``store`` holds every run: nothing is to be trained."""
+    """Raise InputError unless ``store`` has every run, since nothing may be trained."""
     asked = {config.id: config for config in configs}
     _adopt(asked, store)
     missing = sum(not store.holds(config) for config in asked.values())
@@ -241,16 +248,16 @@ def ensure(
     tracker: Followed = UNTRACKED,
     retry: str = "failed",
 ) -> Records:
-    """The records of ``configs``, in their order; only those that ``store`` does not hold yet are trained.
+    """Return the records of ``configs``, in their order, training only those that ``store`` lacks.
 
     Runs of one shape train as an ensemble. Each of ``workers`` processes trains one ensemble at a time, on one thread.
-    Records depend neither on the ensembles nor on ``workers``. ``device`` is cpu, cuda or auto (cuda where there is
-    one, without workers). A damaged record is moved aside and its run trained again, with a warning. Runs that failed
-    in an earlier call are tried again; with ``retry="none"`` they are not, and count as failed. The records of a
-    finished ensemble are kept if a later one is interrupted.
+    Records depend neither on the ensembles nor on ``workers``. ``device`` is cpu, cuda or auto (cuda if available,
+    without workers). A damaged record is moved away and its run trained again, with a warning. Runs that failed in an
+    earlier call are tried again; with ``retry="none"`` they are not, and count as failed. The records of a finished
+    ensemble are kept if a later one is interrupted.
 
-    Raises InputError, before anything is trained, for an unwritable folder or a device that is not there; raises
-    RunsFailed at the end if runs failed.
+    Raises InputError, before anything is trained, for an unwritable folder or an unavailable device; raises RunsFailed
+    at the end if runs failed.
     """
     workers, device = count_workers(workers), find_device(device)
     sweep = Sweep(configs, store, keep=lambda record: record)

@@ -1,4 +1,4 @@
-"""The runs that a sweep's overrides stand for: every combination, checked before the first one is trained."""
+"""The grid of a sweep: every combination of its overrides, checked before the first run is trained."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -12,20 +12,20 @@ from synthlab.config.families import CLASS
 from synthlab.config.hydra_errors import input_errors
 from synthlab.errors import InputError
 
-MOST = 100_000  # runs of one sweep
+MOST = 100_000  # the most runs of a sweep
 
 Compose = Callable[[Sequence[str]], dict[str, Any]]
 
 
 class SweepGrid(NamedTuple):
-    """The runs of a sweep, each once, and the settings that are no part of them (``results``, ``device``, ...)."""
+    """The runs of a sweep, each once, and the settings that are not part of them (``results``, ``device``, ...)."""
 
     configs: list[Config]
     settings: dict[str, Any]
 
 
 class Swept(NamedTuple):
-    """One override of a sweep as given, its key, the single overrides that it stands for, and their values."""
+    """An override of a sweep as typed, its key, the single overrides that it stands for, and their values."""
 
     given: str
     key: str
@@ -34,14 +34,14 @@ class Swept(NamedTuple):
 
 
 def grid(overrides: Sequence[str]) -> SweepGrid:
-    """The runs that ``overrides``, as Hydra's basic sweeper takes them, stand for.
+    """Return the runs that ``overrides`` stand for, in the syntax of Hydra's basic sweeper.
 
-    Raises InputError with a line for each problem, of whichever combination.
+    Raises InputError with a line for each problem of any combination.
     """
     parts = parts_of(list(overrides))
     for part in parts:
         if not part.choices:
-            raise InputError(f"{part.given}: stands for no value")
+            raise InputError(f"{part.given}: has no value")
         if part.key.split(".")[0] in BOOKKEEPING and len(part.choices) > 1:
             raise InputError(f"{part.key}={','.join(map(str, part.values))}: must be one for the whole sweep")
     seeds = next((part.given for part in parts if part.key == "seed" and len(part.choices) > 1), None)
@@ -66,7 +66,7 @@ def grid(overrides: Sequence[str]) -> SweepGrid:
 
 
 def parts_of(overrides: list[str]) -> list[Swept]:
-    """The overrides, expanded one by one. Raises InputError for more combinations than a sweep can have."""
+    """Return the overrides, expanded one by one. Raises InputError for more combinations than a sweep can have."""
     from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
     from hydra.core.global_hydra import GlobalHydra
     from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -88,13 +88,16 @@ def parts_of(overrides: list[str]) -> list[Swept]:
 
 
 def _unescape(choice: str) -> str:
-    """An override as it was typed where its value is a class ``package.module:Class``: Hydra escapes the colon."""
+    """Return an override as it was typed if its value is a class ``package.module:Class``.
+
+    Hydra escapes the colon.
+    """
     typed = choice.replace("\\:", ":")
     return typed if CLASS.fullmatch(typed.partition("=")[2]) else choice
 
 
 def _length(override: Any) -> int:
-    """How many values an override stands for, ranges not listed."""
+    """Return how many values an override stands for, without listing ranges."""
     if not override.is_sweep_override():
         return 1
     value = override.value()
@@ -104,9 +107,9 @@ def _length(override: Any) -> int:
 
 
 def _maker(parts: Sequence[Swept]) -> Compose:
-    """What makes a combination's config of its overrides.
+    """Return a function that composes the config of a combination from its overrides.
 
-    Hydra takes 50 ms for one. So it composes the first alone, and the others are made from that in microseconds, where
+    Hydra takes 50 ms for one. So Hydra composes only the first, and the others are derived from it in microseconds, if
     each override sets a key of its own to a plain value and no value refers to another.
     """
 
@@ -137,7 +140,7 @@ def _maker(parts: Sequence[Swept]) -> Compose:
 
 
 def _is_plain(part: Swept) -> bool:
-    """Whether an override sets its key to values that are neither collections nor references."""
+    """Return True if an override sets its key to values that are neither collections nor references."""
     texts = all(text[:1].isalpha() and "${" not in text and "???" not in text for text in part.choices)
     return (
         texts and "@" not in part.key and all(isinstance(each, bool | int | float | str | None) for each in part.values)
@@ -145,7 +148,7 @@ def _is_plain(part: Swept) -> bool:
 
 
 def _has_references(job: list[str]) -> bool:
-    """Whether a value of the run that Hydra composes refers to another."""
+    """Return True if a value of the run that Hydra composes refers to another."""
     try:
         with input_errors(job):
             raw = to_plain(compose_raw(job), resolve=False)
@@ -155,7 +158,7 @@ def _has_references(job: list[str]) -> bool:
 
 
 def _resolve(raw: dict[str, Any], known: dict[str, Config]) -> Config:
-    """The run that ``raw`` describes; those that differ in their seeds alone are checked together."""
+    """Return the run that ``raw`` describes; runs that differ only in their seeds are checked together."""
     settings = {key: value for key, value in raw.items() if key not in Config.SEEDS}
     rest = json.dumps(settings, sort_keys=True, default=str)
     if rest not in known:

@@ -1,4 +1,4 @@
-"""Trained models for Python: train one and keep it, or open that of a record."""
+"""Trained models in Python: train one and save it, or open that of a record."""
 
 import os
 from typing import Any
@@ -13,20 +13,20 @@ from synthlab.training.trained import TrainedModel
 
 
 def train(**settings: Any) -> TrainedModel:
-    """Train one model and return it, or open it where it is recorded.
+    """Train one model and return it, or open it if it is recorded.
 
-    It is ``synthlab.run`` with ``save="weights"``, unless ``save`` asks for checkpoints, too: it writes the record with
+    It is ``synthlab.run`` with ``save="weights"``, unless ``save`` asks for checkpoints too. It writes the record with
     the weights below ``results``, so that the same call again trains nothing.
 
     Args:
-        **settings: Those of ``synthlab.run``, but for ``seeds``: the keys of a run, such as ``task="length"`` and
+        **settings: Those of ``synthlab.run``, except ``seeds``: the keys of a run, such as ``task="length"`` and
             ``seed=3``, and ``results``, ``progress``, ``device``, ``retry``, ``save`` and ``tag``.
 
     Returns:
         The trained model, with its record (``model.record``).
 
     Raises:
-        InputError: As of ``synthlab.run``; or the run diverged.
+        InputError: As ``synthlab.run`` raises it; or the run diverged.
         RunsFailed: The run raised an error.
 
     Example:
@@ -54,24 +54,24 @@ def train(**settings: Any) -> TrainedModel:
 def load_model(
     record: Record | str, results: str | os.PathLike[str] = "results", step: int | None = None
 ) -> TrainedModel:
-    """Open the trained model of a record: loaded where its weights were kept, else trained again.
+    """Open the trained model of a record: loaded if its weights were saved, else trained again.
 
     Args:
-        record: A record, or the identity of one, as ``id`` in tables and the last part of what ``synthlab run`` prints.
+        record: A record, or its identity: ``id`` in tables, and the last part of the path that ``synthlab run`` prints.
         results: The folder of the records, or the address of an object store.
-        step: For the model as it was after this step, a point of the training curve. ``list(record.weights)`` lists the
-            steps whose weights were kept; for any other point the model is trained again up to there. A run with an
-            extension has two trainings: steps count from the start of the first, and only points of the second can be
-            opened. None: after the last step.
+        step: A step of the training curve, for the model as it was then. ``list(record.weights)`` lists the steps whose
+            weights were saved; for any other point the model is trained again up to there. A run with an extension has
+            two trainings: steps count from the start of the first, and only points of the second can be opened. None:
+            after the last step.
 
     Returns:
         The trained model, with its record (``model.record``) and its step (``model.step``).
 
     Raises:
-        InputError: ``record`` is neither, or there is no such record, or it is damaged, of another results version, or
-            of a run that diverged; or its weights are damaged, or not those of this run; or ``step`` is no such point;
-            or it names a class of your own whose module is not imported: a record is data, and nothing in it is
-            imported or run. Import the module first.
+        InputError: There is no such record, or it is damaged, of another results version, or of a run that diverged; or
+            its weights are damaged, or not those of this run; or ``step`` is no such point. Also if it names a class of
+            your own whose module is not imported, since nothing in a record is imported or run: import the module
+            first.
 
     Warns:
         UserWarning: The model was trained again, on another machine than the record's: its training curve differs.
@@ -90,4 +90,5 @@ def load_model(
         if not isinstance(record, str) or not IDENTITY.fullmatch(record):
             raise InputError(f"record={shorten(record)}: must be a record, or the identity of one: 16 digits, 0 to f")
         record = Store(results).read(record)
-    return record.config.family.open_model(record, step)  # as Record.model does: a warning names the line that called
+    # A warning names the line that called this function, as in Record.model.
+    return record.config.family.open_model(record, step)

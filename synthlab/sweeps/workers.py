@@ -15,21 +15,25 @@ Done = TypeVar("Done")
 
 
 def map_ensembles(work: Callable[[list[Config]], Done], plan: list[list[Config]], workers: int) -> Iterator[Done]:
-    """The results of ``work`` on each ensemble of ``plan``, as they finish, from at most ``workers`` processes."""
+    """Yield the results of ``work`` on each ensemble of ``plan``, as they finish, from up to ``workers`` processes."""
     workers = min(workers, len(plan))
     if workers == 1:
         yield from map(work, plan)
         return
     from joblib import Parallel, delayed
 
-    # Only as many are handed out as there are workers, so that an interruption leaves no queue behind to be unwound.
+    # Only as many tasks are submitted as there are workers, so that an interruption leaves no queue behind.
     parallel = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1, pre_dispatch=workers)
     yield from parallel(delayed(_run_watched)(work, configs, os.getpid()) for configs in plan)
 
 
 def in_subprocess(work: Callable[[list[Config]], Done], configs: list[Config]) -> Done:
-    """The result of ``work`` on one ensemble, from a process of its own. Raises BrokenExecutor if that is killed."""
-    from joblib.externals.loky import ProcessPoolExecutor  # unlike the standard library's, for scripts as they come
+    """Return the result of ``work`` on one ensemble, from a process of its own.
+
+    Raises BrokenExecutor if it is killed.
+    """
+    # Works in scripts without a __main__ guard, unlike the standard library's.
+    from joblib.externals.loky import ProcessPoolExecutor
 
     with ProcessPoolExecutor(max_workers=1) as executor:
         return executor.submit(_run_watched, work, configs, os.getpid()).result()
@@ -41,7 +45,7 @@ def _run_watched(work: Callable[[list[Config]], Done], configs: list[Config], pa
     try:
         return work(configs)
     finally:
-        # Between two ensembles there is nothing to unwind: Ctrl-C ends the worker without joblib's traceback.
+        # Between two ensembles Ctrl-C ends the worker without joblib's traceback, since there is nothing to clean up.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -52,7 +56,7 @@ def leave_with(parent: int) -> None:
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(1)
-        release_all()  # no run of this worker is to blame
+        release_all()  # no run of this worker caused its end
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

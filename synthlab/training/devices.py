@@ -12,7 +12,7 @@ DEVICES = ("cpu", "cuda", "auto")
 
 
 def find_device(name: str) -> str:
-    """``name``, or for ``auto`` the device that it selects. Raises InputError for a device that is not available."""
+    """Return ``name``, or for ``auto`` the selected device. Raises InputError for a device that is not available."""
     if name not in DEVICES:
         raise InputError(describe_unknown("device", name, DEVICES))
     has_cuda = torch.cuda.is_available()

@@ -6,21 +6,25 @@ from typing import TypeVar
 
 from synthlab.config.base import Config
 
-CAPACITY = {"cpu": 2**17, "cuda": 2**24}  # activations of a layer in a step, beyond which a core gains nothing
+CAPACITY = {"cpu": 2**17, "cuda": 2**24}  # activations of a layer in a step above which larger ensembles gain nothing
 OVERHEAD = 2**14  # the fixed cost of a step, in activations
-SECONDS = 1.2e-7  # of one activation on one core of the machine in docs/speed.md, up to a factor of about two
+SECONDS = 1.2e-7  # seconds for one activation on one core of the machine in docs/speed.md, within a factor of about two
 Run = TypeVar("Run", bound=Config)
 
 
 def plan_ensembles(configs: Sequence[Run], workers: int, device: str = "cpu") -> list[list[Run]]:
-    """Group ``configs`` into ensembles of one shape and up to ``ensemble_size`` runs, longest first. Ensembles are
-    split further if some workers would have none. The caller checks that they are exact (``training.exactness``)."""
+    """Group ``configs`` into ensembles of one shape and up to ``ensemble_size`` runs, longest first.
+
+    Ensembles are split further if some workers would have none. The caller checks that they are exact
+    (``training.exactness``).
+    """
     shapes: dict[str, list[Run]] = {}
     for config in configs:
         shapes.setdefault(config.shape, []).append(config)
     plan: list[list[Run]] = []
     for members in shapes.values():
-        members = sorted(members, key=lambda config: config.protocol.lr)  # the optimizer takes equal rates together
+        # The optimizer updates models with equal learning rates together.
+        members = sorted(members, key=lambda config: config.protocol.lr)
         size = ensemble_size(members[0], device)
         plan += _parts(members, -(-len(members) // size))
     plan.sort(key=seconds, reverse=True)
@@ -30,14 +34,16 @@ def plan_ensembles(configs: Sequence[Run], workers: int, device: str = "cpu") ->
 
 
 def ensemble_size(config: Config, device: str = "cpu") -> int:
-    """The largest number of runs of this shape in an ensemble; 1 for a model whose size is unknown, and with an
-    optimizer of the user's own."""
+    """Return the largest number of runs of this shape in an ensemble.
+
+    It is 1 for a model whose size is unknown, and with an optimizer of the user.
+    """
     activations = _activations(config)
     return 1 if activations is None or config.protocol.has_own_optimizer else max(1, CAPACITY[device] // activations)
 
 
 def seconds(configs: Sequence[Config]) -> float:
-    """A rough estimate of an ensemble's time on one core, used to order ensembles and to split a sweep into jobs."""
+    """Return a rough estimate of an ensemble's seconds on one core, to order ensembles and to split sweeps."""
     first = configs[0]
     activations = OVERHEAD + len(configs) * (_activations(first) or OVERHEAD)
     return SECONDS * first.protocol.steps * first.model.get("depth", 1) * activations
@@ -51,8 +57,10 @@ def _parts(configs: list[Run], count: int) -> list[list[Run]]:
 
 
 def _activations(config: Config) -> int | None:
-    """Activations of one layer in a training step, scaled up for deep models and wide MLPs. None if the model's config
-    has neither a width nor a head dimension, as a user's model may."""
+    """Return the activations of one layer in a training step, scaled up for deep models and wide MLPs.
+
+    Return None if the model's config has neither a width nor a head dimension, as a user's model may.
+    """
     model, length = config.model, config.train_length
     width = model.get("width", model.get("head_dim"))
     if not isinstance(width, int):

@@ -1,4 +1,4 @@
-"""Train and test runs: from configs to records in memory."""
+"""Training and testing of runs: from configs to records in memory."""
 
 import os
 import platform
@@ -27,9 +27,11 @@ def execute(config: Config, observe: Observer | None = None, device: str = "cpu"
 def execute_together(
     configs: Sequence[Config], observe: Observer | None = None, device: str = "cpu", keep: Collection[int] = ()
 ) -> list[Record]:
-    """Train runs of one shape as an ensemble, and evaluate each, on one thread. The records have the weights after the
-    steps ``keep``; those of runs that diverged have none. Each run's numbers are those that it has alone: on a CPU to
-    the last bit where ``training.exactness`` finds it so, on a GPU up to rounding."""
+    """Train runs of one shape as an ensemble, and evaluate each, on one thread.
+
+    Each run's numbers are those that it has alone: on a CPU to the last bit where ``training.exactness`` finds it so,
+    on a GPU up to rounding. The records have the weights after the steps ``keep``, except those of runs that diverged.
+    """
     device = find_device(device)
     started, surroundings, family = time.time(), environment(device), configs[0].family
     with use_one_thread():
@@ -66,13 +68,13 @@ def execute_together(
 def fit(
     configs: Sequence[Config], observe: Observer | None = None, device: str = "cpu"
 ) -> tuple[nn.Module, list[Training]]:
-    """The trained models of runs of one shape, as one ensemble, and the training curve of each."""
+    """Return the trained models of runs of one shape, as one ensemble, and the training curve of each."""
     ensemble = initialize(configs, device)
     return ensemble, configs[0].family.train_models(ensemble, configs, observe, device)
 
 
 def initialize(configs: Sequence[Config], device: str = "cpu") -> nn.Module:
-    """The models of runs of one shape before training, as one ensemble."""
+    """Return the models of runs of one shape before training, as one ensemble."""
     if len({config.shape for config in configs}) != 1:
         raise ValueError(f"{len(configs)} runs differ in shape: cannot be trained in one ensemble")
     check_trainable(configs, device)
@@ -80,7 +82,7 @@ def initialize(configs: Sequence[Config], device: str = "cpu") -> nn.Module:
 
 
 def curve(training: Training) -> pd.DataFrame:
-    """A training curve as a record has it."""
+    """Return a training curve as the table of a record."""
     return pd.DataFrame({"step": training.steps, "loss": training.losses, **training.learned})
 
 
@@ -92,7 +94,7 @@ def _version() -> str:
 
 
 def environment(device: str = "cpu") -> dict[str, Any]:
-    """The versions, device and machine of a run, and its start time."""
+    """Return the versions, device and machine of a run, and its start time."""
     return {
         "device": device if device == "cpu" else torch.cuda.get_device_name(device),
         "synthlab": _version(),

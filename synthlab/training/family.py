@@ -1,5 +1,8 @@
-"""The interface of a family of tasks, by which the training loop, the store and sweeps know it: a module, which the
-family's configs name as ``family_module``. Tables, pictures and rankings know ``synthlab.metrics.Measures`` instead."""
+"""The interface of a family of tasks, as used by the training loop, the store and sweeps.
+
+A family is a module, which its configs name as ``family_module``. Tables, plots and rankings use
+``synthlab.metrics.Measures`` instead.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeVar
@@ -23,7 +26,10 @@ class Objective(Protocol):
 
 
 class Family(Protocol[Run]):
-    """How the runs of a family, whose configs are ``Run``, are built, trained and tested. A module can be a family."""
+    """Functions that build, train and test the runs of a family, whose configs are ``Run``.
+
+    A module can be a family.
+    """
 
     @property
     def TASKS(self) -> Registry[Any]:
@@ -31,35 +37,47 @@ class Family(Protocol[Run]):
         ...
 
     def resolve(self, raw: Mapping[str, Any]) -> Config:
-        """The complete config of the run that ``raw`` describes, with defaults filled in. Raises InputError for a run
-        that could not be trained or tested."""
+        """Return the complete config of the run that ``raw`` describes, with defaults filled in.
+
+        Raises InputError for a run that could not be trained or tested.
+        """
         ...
 
     def build_models(self, configs: Sequence[Run]) -> nn.Module:
-        """Initialize the models of runs of one shape, as one ensemble: every parameter has a leading dimension of
-        models. Raises InputError for models that cannot form an ensemble."""
+        """Initialize the models of runs of one shape as one ensemble: parameters have a leading dimension of models.
+
+        Raises InputError for models that cannot form an ensemble.
+        """
         ...
 
     def make_objective(self, ensemble: nn.Module, /, configs: Sequence[Run], device: str = "cpu") -> Objective:
-        """The objective of the models' training, or of their first training."""
+        """Return the objective of the models' training, or of their first training."""
         ...
 
     def train_models(
         self, ensemble: nn.Module, /, configs: Sequence[Run], observe: Observer | None = None, device: str = "cpu"
     ) -> list[Training]:
-        """Train freshly initialized models, in place; returns the training curve of each. ``observe`` is called at each
-        point of the curve, and at those of ``Config.checkpoints`` may inspect ``ensemble``, which then has the
-        parameters of that step."""
+        """Train freshly initialized models, in place; return the training curve of each.
+
+        ``observe`` is called at each point of the curve. At the points of ``Config.checkpoints`` it may inspect
+        ``ensemble``, which then has the parameters of that step.
+        """
         ...
 
     def evaluate_model(
         self, ensemble: nn.Module, /, index: int, config: Run
     ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-        """Evaluate the model ``index``. Returns the metrics of ``Config.measures`` by test length (column ``length``),
-        and a table of whatever else is recorded for runs of this family, or None."""
+        """Evaluate the model ``index``.
+
+        Returns:
+            The metrics of ``Config.measures`` by test length (column ``length``); and a table of whatever else is
+            recorded for runs of this family, or None.
+        """
         ...
 
     def open_model(self, record: Record, step: int | None = None) -> TrainedModel:
-        """The trained model of a finished run, to be used, or the model as it was after ``step``. Raises InputError
-        (see ``TrainedModel``)."""
+        """Return the trained model of a finished run, or the model as it was after ``step``.
+
+        Raises InputError (see ``Record.model``).
+        """
         ...

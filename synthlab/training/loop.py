@@ -1,4 +1,7 @@
-"""The training loop of all families. It knows neither models nor tasks: it minimizes the losses of an objective."""
+"""The training loop of all families.
+
+It minimizes the losses of an objective, and is independent of models and tasks.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,8 +20,8 @@ class Training(NamedTuple):
     """A training curve: ``losses[i]`` is the mean loss over the steps after ``steps[i - 1]``, up to ``steps[i]``.
 
     ``diverged_at`` is the first step with a loss that is not finite; the curve ends before it. It is the last step if
-    only the parameters are not finite after it. None if training did not diverge. ``learned`` has numbers that a family
-    observes at the same steps, by name.
+    only the final parameters are not finite, and None if training did not diverge. ``learned`` has numbers that a
+    family observes at the same steps, by name.
     """
 
     steps: list[int]
@@ -36,10 +39,13 @@ def train_ensemble(
 ) -> list[Training]:
     """Minimize the losses of an ensemble, one for each model, with the optimizer and steps of ``protocols``.
 
-    ``objective()`` returns the losses [E] on the next batch. The models share no parameter: every parameter has a
-    leading dimension of models (any shape for a single model). Their protocols may differ in name and learning rate
-    only. ``observe(step, losses)`` is called at each point of the training curve. Losses are read only there, since
-    reading them waits for the device. Training ends early where ``done()``, asked after each ``observe``, is True.
+    Args:
+        parameters: The parameters of all models. Each has a leading dimension of models (any shape for a single model).
+        objective: Returns the losses [E] on the next batch.
+        protocols: The training settings of each model, which may differ in name and learning rate only.
+        observe: Called with the step and the losses at each point of the training curve. Losses are read only there,
+            since reading them waits for the device.
+        done: Called after each ``observe``; training ends early if it returns True.
     """
     protocol, parameters = protocols[0], [parameter for parameter in parameters if parameter.requires_grad]
     rows = move_to_rows(parameters, len(protocols))
@@ -83,7 +89,7 @@ def train_ensemble(
 
 
 def _extend(curve: Training, step: int, losses: list[float]) -> Training:
-    """Add the mean of ``losses``, those of the steps up to ``step``, to the curve, or the step of divergence."""
+    """Add a point to the curve: the mean of ``losses``, of the steps up to ``step``, or the step of divergence."""
     for i, loss in enumerate(losses):
         if not math.isfinite(loss):
             return curve._replace(diverged_at=step - len(losses) + 1 + i)

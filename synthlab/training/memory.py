@@ -1,4 +1,4 @@
-"""Lower bounds on a run's memory, and the available memory: runs that cannot fit are refused before they start."""
+"""Lower bounds on a run's memory, and the available memory, to refuse runs that exceed it before they start."""
 
 import math
 import os
@@ -15,11 +15,12 @@ from synthlab.errors import InputError, to_gib
 NUMBER = 4  # bytes of a float
 COPIES = 4  # weights, gradients, and Adam's two moments
 DATA = 16  # bytes for each symbol of a batch: the symbol, its random number, its target
-LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # of a container or job
+# Memory limits of a container or job.
+LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 class Need(NamedTuple):
-    """Lower bounds in bytes: the weights, and what training and testing need beside them."""
+    """Lower bounds in bytes: of the weights, and of what training and testing need in addition."""
 
     weights: int
     training: int
@@ -27,7 +28,7 @@ class Need(NamedTuple):
 
 
 def check_trainable(configs: Iterable[Config], device: str = "cpu") -> None:
-    """Raises InputError, with a line for each problem, for runs that exceed the memory of ``device``."""
+    """Raise InputError, with a line for each problem, for runs that exceed the memory of ``device``."""
     limit = find_available(device)
     lines = [line for config in configs if (line := excess(config, limit))]
     if lines:
@@ -35,14 +36,14 @@ def check_trainable(configs: Iterable[Config], device: str = "cpu") -> None:
 
 
 def check_buildable(config: Config) -> None:
-    """Raises InputError for a model whose weights alone exceed this machine's memory."""
+    """Raise InputError for a model whose weights alone exceed this machine's memory."""
     weights, limit = need(config).weights, find_available()
     if weights > limit:
         raise InputError(_line(_weights(config), weights, limit))
 
 
 def excess(config: Config, limit: float) -> str | None:
-    """The error line for a run that needs more than ``limit`` bytes; None for one that may fit."""
+    """Return the error line for a run that needs more than ``limit`` bytes; None for one that may fit."""
     weights, training, testing = need(config)
     trained = COPIES * weights + training
     if max(trained, weights + testing) <= limit:
@@ -57,8 +58,11 @@ def excess(config: Config, limit: float) -> str | None:
 
 
 def check_answerable(config: Config, length: int, kept: int = 0) -> None:
-    """Raises InputError for sequences of ``length`` symbols whose attention exceeds this machine's memory: of one layer
-    and sequence; or of ``kept`` layers and sequences at once, all matrices of which are looked at."""
+    """Raise InputError for sequences of ``length`` symbols whose attention exceeds this machine's memory.
+
+    That is the attention of one layer and sequence; or with ``kept``, of that many layers and sequences at once, whose
+    matrices are all kept.
+    """
     layers, limit = kept or 1, find_available()
     needed = layers * count_attention_bytes(config, length, config.fuses and not kept)
     if needed > limit:
@@ -66,15 +70,20 @@ def check_answerable(config: Config, length: int, kept: int = 0) -> None:
 
 
 def count_attention_bytes(config: Config, length: int, fused: bool) -> int:
-    """The bytes of the attention logits and weights of a sequence in a layer, or of the mask if it is ``fused``; 0 for
-    a user's model."""
+    """Return the bytes of a sequence's attention logits and weights in a layer; 0 for a user's model.
+
+    For ``fused`` attention these are the bytes of its mask.
+    """
     heads = 0 if ":" in config.model["name"] else config.model.get("heads", 1)
     return NUMBER * length**2 * (min(1, heads) if fused else 2 * heads)
 
 
 def need(config: Config) -> Need:
-    """Lower bounds for a run of one of the lab's models, from activations kept for gradients and from attention over
-    the longest test sequence; for a user's model, from its examples."""
+    """Return lower bounds on the memory of a run.
+
+    For the lab's models they follow from the activations kept for gradients and from attention over the longest test
+    sequence, for a user's model from its examples.
+    """
     symbols, model = config.protocol.batch * config.train_length, config.model
     if ":" in model["name"]:
         return Need(0, DATA * symbols, 0)
@@ -87,7 +96,7 @@ def need(config: Config) -> Need:
 
 
 def find_available(device: str = "cpu") -> float:
-    """The memory limit of a process in bytes: of the GPU, or the least of the machine, container and shell."""
+    """Return the memory limit of a process in bytes: that of the GPU, or the least of machine, container and shell."""
     if device != "cpu":
         return float(torch.cuda.get_device_properties(device).total_memory)
     limits = []

@@ -1,6 +1,7 @@
 """Optimizers of an ensemble. Each model's parameters become what they would be if it trained alone.
 
-The lab's take all models in one call, on a matrix with a row for each. One of the user's own knows one model only.
+The lab's optimizers update all models in one call, on a matrix with a row for each. An optimizer of the user gets one
+model only.
 """
 
 import math
@@ -18,23 +19,25 @@ from synthlab.config.base import Protocol
 from synthlab.config.registry import catch_errors, find_class
 from synthlab.errors import InputError
 
-ALIGNMENT = 16  # floats, 64 bytes: the width of the widest vectors, on which matrix products are fastest
-TINY = 1e-6  # added to a norm that is divided by, as torch.nn.utils.clip_grad_norm_ does
+ALIGNMENT = 16  # 16 floats are 64 bytes: the widest vectors, on which matrix products are fastest
+TINY = 1e-6  # added to a norm before dividing by it, as torch.nn.utils.clip_grad_norm_ does
 
 
 class Rows(NamedTuple):
-    """The parameters of an ensemble, of which they are views, and their gradients."""
+    """The parameters of an ensemble, which are views of these matrices, and their gradients."""
 
     values: Tensor  # [E, N]: all parameters of a model in one row
     gradients: Tensor  # [E, N]
-    views: list[Tensor]  # of each parameter its gradient, a view of ``gradients``
-    decayed: Tensor  # [N]: 1 for the parameters to which weight decay is applied, else 0
+    views: list[Tensor]  # the gradient of each parameter, a view of ``gradients``
+    decayed: Tensor  # [N]: 1 for the parameters with weight decay, else 0
 
 
 def move_to_rows(parameters: Sequence[nn.Parameter], models: int) -> Rows:
-    """Move all parameters, which become views, into one matrix with a row for each model, so that the optimizer takes
-    one call. Each parameter starts at a multiple of ``ALIGNMENT``: vectorized arithmetic then rounds a model's numbers
-    alike at any place in the ensemble."""
+    """Move all parameters, which become views, into one matrix with a row for each model, for the optimizer.
+
+    Each parameter starts at a multiple of ``ALIGNMENT``: vectorized arithmetic then rounds a model's numbers alike at
+    any place in the ensemble.
+    """
     sizes = [-(-parameter.numel() // models // ALIGNMENT) * ALIGNMENT for parameter in parameters]
     values = parameters[0].new_zeros(models, sum(sizes))
     gradients, decayed = torch.zeros_like(values), torch.zeros_like(values[0])
@@ -50,16 +53,21 @@ def move_to_rows(parameters: Sequence[nn.Parameter], models: int) -> Rows:
 
 
 def is_matrix(parameter: Tensor, models: int) -> bool:
-    """Return whether weight decay is applied to a parameter of ``models`` models: whether each model has a matrix of
-    it, with more than one row. Weights are [E, inputs, outputs] and embeddings [E, tokens, width]; biases, and the
-    scales of norms, are [E, 1, outputs]."""
+    """Return True if weight decay applies to a parameter: if each of ``models`` models has more than one row of it.
+
+    Weights are [E, inputs, outputs] and embeddings [E, tokens, width]; biases, and the scales of norms, are [E, 1,
+    outputs].
+    """
     shape = parameter.shape[1:] if parameter.shape[:1] == (models,) else parameter.shape
     return len(shape) > 1 and shape[0] > 1
 
 
 def learning_rate(step: int, protocol: Protocol, peak: float | None = None) -> float:
-    """The learning rate of ``step`` (from 1): linear warm-up to ``peak`` (default: the protocol's), then the protocol's
-    schedule: ``cosine`` or ``linear`` decay to 0, or ``constant``."""
+    """Return the learning rate of ``step`` (from 1): linear warm-up to ``peak``, then the protocol's schedule.
+
+    ``peak`` is by default the protocol's learning rate. The schedule is ``cosine`` or ``linear`` decay to 0, or
+    ``constant``.
+    """
     peak = protocol.lr if peak is None else peak
     warmup = round(protocol.warmup * protocol.steps)
     if step <= warmup:
@@ -73,8 +81,10 @@ def learning_rate(step: int, protocol: Protocol, peak: float | None = None) -> f
 
 
 def clip_gradients(gradients: Tensor, largest: float) -> None:
-    """Scale the gradient of each model, a row of ``gradients`` [E, N], to a norm of at most ``largest``, in place. Each
-    norm is taken by itself, so that it is rounded as it is alone."""
+    """Scale the gradient of each model, a row of ``gradients`` [E, N], to a norm of at most ``largest``, in place.
+
+    Each norm is computed separately, so that it is rounded as it would be alone.
+    """
     norms = torch.stack([torch.linalg.vector_norm(row) for row in gradients])
     gradients.mul_((largest / (norms + TINY)).clamp(max=1.0).unsqueeze(1))
 
@@ -82,8 +92,8 @@ def clip_gradients(gradients: Tensor, largest: float) -> None:
 class RowOptimizer:
     """Adam, AdamW or SGD on the rows of a parameter matrix, in groups of rows with equal learning rates.
 
-    It calls torch's optimizer functions. torch's optimizer classes import the compiler when constructed (measured: 1.3
-    of 3.5 s of start-up). The weight decay is decoupled (Loshchilov & Hutter, 2019: AdamW): before each step, weights
+    It calls torch's optimizer functions, since torch's optimizer classes import the compiler when constructed (1.3 of
+    3.5 s of start-up). The weight decay is decoupled (Loshchilov & Hutter, 2019: AdamW): before each step, weights
     shrink by the learning rate times ``weight_decay``.
     """
 
@@ -142,12 +152,12 @@ class _Group:
     lr: float
     rows: Tensor
     gradients: Tensor
-    count: Tensor  # steps taken, for Adam's bias correction
+    count: Tensor  # the number of steps so far, for Adam's bias correction
     state: list[Tensor] = field(default_factory=list)
 
 
 class OwnOptimizer:
-    """An optimizer of the user's own, on the parameters of one model."""
+    """An optimizer of the user, on the parameters of one model."""
 
     def __init__(self, parameters: Sequence[nn.Parameter], rows: Rows, protocol: Protocol):
         self.parameters, self.rows, self.protocol = parameters, rows, protocol
@@ -163,7 +173,7 @@ class OwnOptimizer:
 
 
 def build_own_optimizer(parameters: Sequence[nn.Parameter], protocol: Protocol) -> torch.optim.Optimizer:
-    """Make the optimizer that ``protocol`` names as a class, for the parameters of one model. Raises InputError."""
+    """Return the optimizer that ``protocol`` names as a class, for the parameters of one model. Raises InputError."""
     name = protocol.optimizer
     made = find_class(name, "protocol.optimizer")
     if not (isinstance(made, type) and issubclass(made, torch.optim.Optimizer)):
@@ -173,8 +183,10 @@ def build_own_optimizer(parameters: Sequence[nn.Parameter], protocol: Protocol) 
 
 
 def check_optimizer(protocol: Protocol, model: nn.Module) -> None:
-    """Raises InputError for an optimizer of the user's own that cannot be made for the parameters of ``model``, or
-    cannot take a step. The step is taken with gradients of 0, and may change the model."""
+    """Raise InputError if an optimizer of the user cannot be constructed for ``model``, or cannot take a step.
+
+    The step is taken with gradients of 0, and may change the model.
+    """
     if not protocol.has_own_optimizer:
         return
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]

@@ -1,4 +1,4 @@
-"""Trained models whose weights were not kept: their training, again."""
+"""Retraining of models whose weights were not saved."""
 
 import warnings
 
@@ -11,12 +11,14 @@ from synthlab.training.weights import weights_file
 
 
 class _Reached(Exception):
-    """The step up to which a model was to be trained again."""
+    """Raised to end training at the step whose weights are needed."""
 
 
 def train_again(record: Record, step: int) -> bytes:
-    """Return the file of the weights after ``step`` of a record that has none. Warns if the training curve is another
-    than recorded."""
+    """Return the file of the weights after ``step`` of a record that has none, by training again.
+
+    Warns if the training curve differs from the recorded one.
+    """
     config, training = record.config, Training([], [], None)
     ensemble, seen = initialize([config]), training
 
@@ -33,7 +35,7 @@ def train_again(record: Record, step: int) -> bytes:
         pass
     else:
         if step < config.steps:
-            raise InputError(f"record {config.id}: trained again, the run does not come to step {step}")
+            raise InputError(f"record {config.id}: trained again, the run does not reach step {step}")
     recorded = record.training[record.training["step"] <= step].reset_index(drop=True)
     if not curve(training).equals(recorded):
         warnings.warn(

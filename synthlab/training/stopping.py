@@ -1,4 +1,4 @@
-"""Early stop: a model that fits its training lengths stays as it is then."""
+"""Early stopping: a model that fits its training lengths is not trained further."""
 
 import math
 from bisect import bisect_right
@@ -23,14 +23,14 @@ def train_until_fit(
     fits: Callable[[int], bool],
     observe: Observer | None = None,
 ) -> list[Training]:
-    """Train initialized models, each until it fits. Returns their training curves, each up to where its model stopped.
+    """Train initialized models until each fits; return their training curves, each up to where its model stopped.
 
     Args:
         ensemble: The models.
-        configs: Of each model.
-        objective: Their losses [E] on the next batch.
+        configs: The config of each model.
+        objective: Returns their losses [E] on the next batch.
         every: Steps between tests, a multiple of ``protocol.record_every``.
-        fits: Whether the model with this index fits.
+        fits: Returns True if the model with this index fits.
         observe: Called at each point of the training curve, as by ``train_ensemble``.
     """
     early = _EarlyStop(ensemble, configs, every, fits, observe)
@@ -41,14 +41,16 @@ def train_until_fit(
 
 
 def check_stop(every: int, protocol: Protocol) -> None:
-    """Raises InputError for tests between points of the training curve."""
+    """Raise InputError for tests between points of the training curve."""
     if every % protocol.record_every:
         raise InputError(f"stop.every={every}: must be a multiple of protocol.record_every={protocol.record_every}")
 
 
 def find_stopped_step(record: Record, step: int | None) -> int | None:
-    """Return the step to open the model of a run at, for the model after ``step``: None, the last, where training had
-    stopped by then. Raises InputError for a step that the run has not."""
+    """Return the step to open a run's model at, for the model after ``step``: None if training had stopped by then.
+
+    None stands for the last step. Raises InputError for a step that the run does not have.
+    """
     if step is None or record.diverged_at is not None:
         return step
     checked = check_step(step, record.config, f"step={show(step)}")
@@ -56,8 +58,11 @@ def find_stopped_step(record: Record, step: int | None) -> int | None:
 
 
 class _EarlyStop:
-    """Observes the training of an ensemble. Every ``every`` steps it tests each model. A model that ``fits`` has
-    stopped: at each later point of the curve it is put back to what it was, while the others train on."""
+    """An observer of an ensemble's training that stops models that fit.
+
+    Every ``every`` steps it tests each model with ``fits``. A stopped model is reset to its stopped state at each later
+    point of the curve, while the others train on.
+    """
 
     def __init__(
         self,
@@ -68,7 +73,7 @@ class _EarlyStop:
         observe: Observer | None,
     ):
         self.ensemble, self.configs, self.every, self.fits, self.observe = ensemble, configs, every, fits, observe
-        self.stopped: dict[int, int] = {}  # the step at which each model did
+        self.stopped: dict[int, int] = {}  # the step at which each model stopped
         self._kept: dict[int, list[Tensor]] = {}
         self._diverged: set[int] = set()
         self.step = 0
@@ -86,7 +91,7 @@ class _EarlyStop:
             self.observe(step, losses)
 
     def done(self) -> bool:
-        """Whether no model trains any more."""
+        """Return True if all models have stopped."""
         return len(self.stopped) + len(self._diverged) == len(self.configs)
 
     def finish(self) -> None:
@@ -98,7 +103,7 @@ class _EarlyStop:
                     self.observe(step, [math.nan] * len(self.configs))
 
     def curve(self, index: int, training: Training) -> Training:
-        """The training curve of a model up to the step at which it stopped, the last of the curve."""
+        """Return the training curve of a model up to the step at which it stopped."""
         if index not in self.stopped:
             return training
         count = bisect_right(training.steps, self.stopped[index])

@@ -1,4 +1,4 @@
-"""Trained models to hold: opened from a record, asked for answers, looked into, trained further."""
+"""Trained models: opened from a record, used for predictions, inspected, trained further."""
 
 import os
 from abc import ABC, abstractmethod
@@ -25,14 +25,15 @@ from synthlab.training.weights import load_weights
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST, ALLOWED = 10**6, "a list of texts or an integer tensor [N, L]"  # sequences of one call; what errors say
+# The most sequences of one call; the description of valid sequences in errors.
+MOST, ALLOWED = 10**6, "a list of texts or an integer tensor [N, L]"
 
 
 class Prediction(NamedTuple):
-    """What a model says of N sequences."""
+    """A model's predictions for N sequences."""
 
-    answer: Float[Tensor, "N ..."]  # in double precision: the number asked for, or the probability of each next token
-    output: Float[Tensor, "N ..."]  # of the model: a number in representation space, not clipped, or logits
+    answer: Float[Tensor, "N ..."]  # in double precision: the predicted number, or the probability of each next token
+    output: Float[Tensor, "N ..."]  # the model's output: a number in representation space, before clipping, or logits
 
 
 class TrainedModel(ABC):
@@ -40,8 +41,7 @@ class TrainedModel(ABC):
 
     Attributes:
         record: The record of its run: config, errors by length, training curve.
-        step: After how many steps of training it is: all of the run's, unless another number was asked for. The
-            record's errors are those after the last.
+        step: The training step of the weights, by default the last. The record's errors are those after the last step.
         module: The model, a ``torch.nn.Module`` on the CPU that can be trained further. It is an ensemble of one: every
             parameter, input and output has a first dimension of size 1.
 
@@ -71,53 +71,61 @@ class TrainedModel(ABC):
         load_weights(self.module, weights, config, self.step)
 
     def build(self) -> nn.Module:
-        """The model as training leaves it, but for its weights. All that answering needs is made here, or was before:
-        here no module is imported that the record names."""
+        """Return a model of the run's architecture, with initial weights.
+
+        Everything that predictions need is created here or earlier, since no module that the record names is imported
+        later.
+        """
         return self.record.config.family.build_models([self.record.config])
 
     @abstractmethod
     def limits(self) -> tuple[int, float]:
-        """How many symbols there are, and the longest sequence that the model can be given."""
+        """Return the number of symbols, and the length of the longest sequence that the model accepts."""
 
     @abstractmethod
     def encode(self, text: str) -> list[int]:
-        """The symbols of a sequence given as text. Raises InputError for what is none."""
+        """Return the symbols of a sequence given as text. Raises InputError for invalid text."""
 
     @abstractmethod
     def respond(self, x: Int[Tensor, "N L"], lengths: Int[Tensor, " N"]) -> Prediction:
-        """What the model says of the first ``lengths`` symbols of each row; what follows them is padding."""
+        """Return predictions for the first ``lengths`` symbols of each row; the rest is padding."""
 
     def tokens(self, x: Int[Tensor, "N L"]) -> tuple[Int[Tensor, "N T"], Int[Tensor, "N T"] | None]:
-        """The tokens of sequences as ``hooked`` takes them, and their positions; None for 0, 1, 2, ... Like the next
-        two, it is overridden where models are decoders."""
+        """Return the tokens of sequences as ``hooked`` takes them, and their positions; None for 0, 1, 2, ...
+
+        Implemented by decoders only, like ``prediction`` and ``token_text``.
+        """
         raise NotImplementedError
 
     def prediction(self, outputs: Float[Tensor, "N T V"]) -> Prediction:
-        """What the model says, from the outputs of ``hooked`` at every token."""
+        """Return the prediction, from the outputs of ``hooked`` at every token."""
         raise NotImplementedError
 
     def token_text(self, token: int) -> str:
-        """A token in writing."""
+        """Return a token as text."""
         raise NotImplementedError
 
     @torch.no_grad()
     def predict(self, sequences: Any) -> Prediction:
-        """Answer for each sequence; BOS, EOS and positions are added as in training. Random positions are drawn by
-        ``test_seed`` in each call, so that the same call gives the same answers.
+        """Return the prediction for each sequence; BOS, EOS and positions are added as in training.
+
+        Each call draws random positions from ``test_seed``, so equal calls give equal predictions.
 
         Args:
             sequences: Texts of any lengths, such as ``["0110", "1"]``; or symbols, an integer tensor [N, L].
 
         Raises:
-            InputError: There is no sequence, or one is empty, too long for the encoding or of other symbols.
+            InputError: ``sequences`` is empty or of the wrong type, or a sequence is empty, too long for the encoding,
+                or has unknown symbols.
         """
         return self.respond(*self._symbols(sequences))
 
     @property
     def hooked(self) -> HookedTransformer:
         """The model as a ``torch.nn.Module`` that takes tokens, with a hook point at each place of ``docs/inside.md``.
-        Its layers are those of ``module``. It is the same each time. Raises InputError for a model that is no decoder
-        of the lab.
+
+        Its layers are those of ``module``. It is the same object each time. Raises InputError for a model that is not a
+        decoder of the lab.
 
         Example:
             >>> import torch, synthlab
@@ -129,27 +137,27 @@ class TrainedModel(ABC):
         """
         if not isinstance(self.module, Decoder):
             kind = type(self.module).__name__
-            raise InputError(f"model: {kind} has no layers with names to look into; a Transformer of the lab has")
+            raise InputError(f"model: {kind} has no named layers to inspect; use a Transformer of the lab")
         if self._hooked is None:
             self._hooked = HookedTransformer(self.module)
         return self._hooked
 
     @check_arguments
     def run_with_cache(self, sequences: Any, hooks: Iterable[Any] = ()) -> tuple[Prediction, Activations]:
-        """What the model says, and what it computes at each hook point on the way.
+        """Return the prediction, and what the model computes at each hook point.
 
         Args:
             sequences: N sequences of one length, as for ``predict``.
-            hooks: Changes to make on the way: pairs of a name and a function, as ``synthlab.inspection`` makes them
-                (``zero_head``, ``replace_head``, ``patch``). The function is given the activation there and its hook
-                point, and returns what takes its place, or None.
+            hooks: Changes to make: pairs of a name and a function, as ``synthlab.inspection`` makes them
+                (``zero_head``, ``replace_head``, ``patch``). The function takes the activation and its hook point, and
+                returns a replacement or None.
 
         Returns:
-            The answers; and the activations by name, which print as names with shapes.
+            The prediction; and the activations by name, which print as names with shapes.
 
         Raises:
-            InputError: As of ``predict`` and ``hooked``; or the sequences differ in length, there is no such name, or
-                what a hook returns does not fit.
+            InputError: As ``predict`` and ``hooked`` raise it; or the sequences differ in length, a name is unknown, or
+                a hook returns a wrong shape.
 
         Example:
             >>> import synthlab
@@ -166,7 +174,7 @@ class TrainedModel(ABC):
 
     @check_arguments
     def run_with_hooks(self, sequences: Any, hooks: Iterable[Any]) -> Prediction:
-        """What the model says when ``hooks`` change what it computes. Takes and raises what ``run_with_cache`` does.
+        """Return the prediction with the changes of ``hooks``. Arguments and errors are those of ``run_with_cache``.
 
         Example:
             >>> import synthlab
@@ -181,14 +189,14 @@ class TrainedModel(ABC):
 
     @check_arguments
     def plot_attention(self, sequence: str | Tensor, path: str | os.PathLike[str] | None = None) -> "Figure":
-        """Draw where each head attends on one sequence: a panel for each head, a row of panels for each layer.
+        """Plot where each head attends on one sequence: a panel for each head, a row of panels for each layer.
 
         Args:
             sequence: A text, such as ``"0110"``; or its symbols, [1, L].
             path: Where to save the picture; the suffix decides the format. None saves none.
 
         Raises:
-            InputError: As of ``run_with_cache``; or there are several sequences.
+            InputError: As ``run_with_cache`` raises it; or there are several sequences.
 
         Example:
             >>> import synthlab
@@ -198,16 +206,16 @@ class TrainedModel(ABC):
             >>> [axes.get_title() for axes in figure.axes[:2]]
             ['layer 0, head 0', 'layer 0, head 1']
         """
-        from synthlab.inspection.pictures import attention  # matplotlib is loaded when something is drawn
+        from synthlab.inspection.pictures import attention  # matplotlib is imported only for plots
 
         return attention(self.run_with_cache([sequence] if isinstance(sequence, str) else sequence)[1], path)
 
     @check_arguments
     def plot_error(self, metric: str | None = None, path: str | os.PathLike[str] | None = None) -> "Figure":
-        """Draw a metric of the record against length, the training lengths shaded.
+        """Plot a metric of the record against length, with the training lengths shaded.
 
         Args:
-            metric: One of the record's. None draws the primary one: ``mse``, ``exact`` or ``loss``.
+            metric: A metric of the record. None plots the primary one: ``mse``, ``exact`` or ``loss``.
             path: Where to save the picture; the suffix decides the format. None saves none.
 
         Raises:
@@ -233,17 +241,17 @@ class TrainedModel(ABC):
     def _prepare_hooked(
         self, sequences: Any
     ) -> tuple[HookedTransformer, Int[Tensor, "N T"], Int[Tensor, "N T"] | None]:
-        """What is run to look inside: the plain module, the tokens of sequences of one length, and their positions."""
+        """Return the inputs of hooked runs: the module, the tokens of sequences of one length, and their positions."""
         x, lengths = self._symbols(sequences)
         if len(lengths.unique()) != 1:
             found = ", ".join(map(str, sorted(set(lengths.tolist()))))
-            raise InputError(f"sequences: have lengths {found}; must have one, to be looked into together")
+            raise InputError(f"sequences: have lengths {found}; must have one length, to be inspected together")
         hooked = self.hooked
         check_answerable(self.record.config, x.shape[1], len(x) * len(hooked.blocks))
         return (hooked, *self.tokens(x))
 
     def _symbols(self, sequences: Any) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
-        """The symbols of each sequence, with zeros behind shorter ones, and the lengths. Raises InputError."""
+        """Return the symbols of each sequence, right-padded with zeros, and the lengths. Raises InputError."""
         x, lengths = self._rows(sequences) if isinstance(sequences, Tensor) else self._pad(sequences)
         symbols, longest = self.limits()
         if not 0 <= int(x.min()) <= int(x.max()) < symbols:
@@ -255,18 +263,18 @@ class TrainedModel(ABC):
         return x, lengths
 
     def _rows(self, x: Tensor) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
-        """Sequences given as a tensor, and their lengths."""
+        """Return sequences given as a tensor, and their lengths."""
         if x.dim() != 2 or not x.numel() or x.is_floating_point() or x.is_complex() or x.dtype == torch.bool:
             raise InputError(f"sequences: {x.dtype} of shape {list(x.shape)}; must be integers [N, L], one or more")
         return x.long(), torch.full((len(x),), x.shape[1])
 
     def _pad(self, sequences: Any) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
-        """The symbols of all texts, with zeros behind the shorter ones, and the lengths."""
+        """Return the symbols of all texts, right-padded with zeros, and the lengths."""
         texts: list[Any] = [None] if isinstance(sequences, str) else read_list("sequences", sequences, MOST, ALLOWED)
         if not all(isinstance(text, str) for text in texts):
             raise InputError(f"sequences={shorten(sequences)}: must be {ALLOWED}")
         rows = [torch.tensor(self.encode(text), dtype=torch.long) for text in texts]
         lengths = torch.tensor([len(row) for row in rows], dtype=torch.long)
         if not rows or not lengths.all():
-            raise InputError("sequences: there must be one or more, of one symbol or more")
+            raise InputError("sequences: must be one or more, with one symbol or more each")
         return pad_sequence(rows, batch_first=True), lengths

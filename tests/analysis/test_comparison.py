@@ -200,11 +200,11 @@ def test_more_than_can_be_told_apart_is_refused():
 
 
 def test_a_table_without_runs_to_draw_or_of_something_else_is_refused():
-    nothing = "table: there is no finished run to draw"
+    nothing = "table: there is no finished run to plot"
     assert refusal(pd.DataFrame()) == refusal(table([record(0, diverged_at=1)])) == nothing
     other = "table: must be a table of runs, but has no column kind, train_length, seed, length; write it with synthlab"
     assert refusal(pd.DataFrame({"id": [1], "status": ["x"]})).startswith(other)
-    assert "length holds other than whole numbers" in refusal(TRAINED.assign(length=0.5))
+    assert "length has values that are not whole numbers" in refusal(TRAINED.assign(length=0.5))
 
 
 MIXED = table(

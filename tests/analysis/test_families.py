@@ -87,7 +87,10 @@ def test_families_without_a_common_metric_share_no_axis_and_the_message_says_wha
         "exact with a sequence for an answer, loss with the next token for an answer); "
         "choose runs of one family (where task=...), or a metric that they share: horizon"
     )
-    with pytest.raises(InputError, match="^metric=loss: means several things, which share no axis .*where task="):
+    with pytest.raises(
+        InputError,
+        match="^metric=loss: has different meanings for these runs, which cannot share an axis .*where task=",
+    ):
         points(mixed, "loss")
     assert "left out: 2 runs without mse" in points(mixed, "mse").remarks
     found = points(mixed, "horizon", x="task")

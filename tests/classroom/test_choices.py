@@ -47,7 +47,7 @@ def test_any_text_is_a_number_within_the_limits_or_refused_in_one_line(text):
     except InputError as error:
         assert len(error.lines) == 1
         assert error.lines[0].startswith("width: ")
-        assert error.lines[0].endswith("will not do; give a multiple of 8 from 8 to 64")
+        assert error.lines[0].endswith("is not valid; give a multiple of 8 from 8 to 64")
     else:
         assert number in range(8, 65, 8)
 

@@ -22,8 +22,8 @@ from synthlab.errors import InputError
     ("argument", "line"),
     [
         ("address=nowhere.invalid", "address=nowhere.invalid"),
-        ("lessons.mean.runs=[{inputs.p: 0.3}]", "lessons.mean.runs: inputs.p is none of the page's controls"),
-        ("lessons.mean.runs=[{seed: abc}]", "lessons.mean.runs: seed: abc will not do"),
+        ("lessons.mean.runs=[{inputs.p: 0.3}]", "lessons.mean.runs: inputs.p is not one of the page's controls"),
+        ("lessons.mean.runs=[{seed: abc}]", "lessons.mean.runs: seed: abc is not valid"),
         ("-m", "-m: the page is not swept"),
     ],
 )

@@ -82,7 +82,7 @@ def test_an_unknown_word_is_refused_in_one_line():
 def test_a_command_that_is_gone_says_what_replaces_it(invoke, word, instead):
     outcome = invoke("synthlab", word, "seeds=1")
     assert (outcome.status, outcome.out) == (2, "")
-    assert outcome.err.startswith(f"error: {word}: is no command now; give synthlab {instead}")
+    assert outcome.err.startswith(f"error: {word}: is no longer a command; use synthlab {instead}")
     assert len(outcome.err.splitlines()) == 1
 
 

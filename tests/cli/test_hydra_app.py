@@ -25,9 +25,9 @@ REFUSED_BY_THE_COMMAND = {
     "no folder for results": (["results="], "results=: must be the path of a folder"),
     "a list for a group": (["model=[1,2]"], r".*model=\[1,2\]: "),
     "an unknown way to try again": (["retry=always"], "retry=always: unknown; choose from none, failed"),
-    "a launcher of a single run": (["hydra/launcher=joblib"], "hydra/launcher=joblib: has a meaning in sweeps alone"),
-    "a mode of a single run": (["hydra.mode=RUN"], "hydra.mode=RUN: has a meaning in sweeps alone; leave it out, or"),
-    "batches of a single run": (["batches.minutes=5"], "batches.minutes=5: has a meaning in sweeps alone"),
+    "a launcher of a single run": (["hydra/launcher=joblib"], "hydra/launcher=joblib: applies only to sweeps"),
+    "a mode of a single run": (["hydra.mode=RUN"], "hydra.mode=RUN: applies only to sweeps; leave it out, or"),
+    "batches of a single run": (["batches.minutes=5"], "batches.minutes=5: applies only to sweeps"),
     "a file that Hydra would unpickle": (["--experimental-rerun", "a.pickle"], "--experimental-rerun: would run"),
     "a folder of configs that is not there": (["--config-dir", "/nowhere"], "Additional config directory '/nowhere'"),
 }
@@ -136,10 +136,10 @@ def test_help_shows_what_applies_to_a_task_and_nothing_else(invoke, words, monke
         "task=copy: the prompt again, with symbols that repeat\n",
         "Score: exact match at every length.\n",
         "positions   clex, contiguous, cream",
-        "  task.symbols=2                letters\n",
+        "  task.symbols=2                number of different symbols\n",
         "  train_length=20               longest training length, l_train; lengths are uniform\n",
         "  protocol.lr=0.003             highest learning rate\n",
-        "  seed=0                        of all that is drawn",
+        "  seed=0                        master seed; null seeds below equal it",
         "synthlab task=copy encoding=alibi",
     ):
         assert text in outcome.out

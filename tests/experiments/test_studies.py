@@ -77,7 +77,7 @@ def test_every_study_of_the_configs_can_be_planned(name):
         ({"analysis": {"name": "effect", "label": "x", "quantities": ["mse"]}}, "analysis.quantities=mse: unknown"),
         ({"analysis": "by_context", "arms": {"a": {}, "b": {"test_seed": 1}}}, "test_length=16: study.s needs 4 times"),
         ({"analysis": "by_context"}, "study.s.arms: has 1; study.s.analysis=by_context compares two or more"),
-        ({"analysis": "by_depth"}, "task=text: study.s asks for facts; choose recall"),
+        ({"analysis": "by_depth"}, "task=text: study.s needs facts; choose recall"),
     ],
 )
 def test_what_is_no_study_is_refused_in_a_line(changes, line):

@@ -207,7 +207,11 @@ def test_arguments_that_do_not_fit_are_refused_in_one_line():
     made, x = to_huggingface(trained("encoding=learned")), texts()
     room = made.transformer.encoding.vectors.shape[1]
     for call, arguments, line in [
-        (made, {"position_ids": x}, "position_ids: is not taken; input_ids are read, positions follow from attention"),
+        (
+            made,
+            {"position_ids": x},
+            "position_ids: is not supported; input_ids are read, positions follow from attention",
+        ),
         (made, {"input_ids": None}, "input_ids: missing; must be given"),
         (made, {"input_ids": x.masked_fill(x == x[0, 0], 256)}, "input_ids=256: must be a token from 0 to 255"),
         (made, {"attention_mask": torch.ones(3, 9)}, r"attention_mask: has shape \[3, 9\]; must be \[3, 20\], cached"),

@@ -134,9 +134,9 @@ def test_a_second_training_shares_no_draw_with_the_first(model, trainer):
     [
         ({"seed": -1}, [], "seed=-1: must be at least 0"),
         ({"length": 0}, [], "length=0: must be at least 1, or None"),
-        ({"sampler": PoSE(factor=4, text=3)}, [], "length=None: must be the tokens of a window"),
+        ({"sampler": PoSE(factor=4, text=3)}, [], "length=None: must be the number of tokens of a window"),
         ({}, [{"input_ids": list(range(length))} for length in (7, 9)], "input_ids: have 7 to 9 tokens; must all"),
-        ({}, [{"input_ids": [1, 0], "attention_mask": [1, 0]}], "attention_mask: has zeros; must be all ones, for"),
+        ({}, [{"input_ids": [1, 0], "attention_mask": [1, 0]}], "attention_mask: has zeros; must be all ones, because"),
         ({"length": 4}, labelled(texts(2, 3)), "input_ids: have 3 tokens each; must be at least length=4"),
         ({"sampler": PoSE(factor=4, text=3), "length": 8}, labelled(texts(2, 20)), "input_ids: have 20 .* have 24, "),
     ],

@@ -146,7 +146,7 @@ def test_a_resumed_training_equals_an_uninterrupted_one(lab, extend, tmp_path, w
     for name in whole:
         assert torch.equal(whole[name], parts[name]), name
     finished = extend(*given, "resume=true", output="parts")
-    assert finished.err.splitlines()[-1].endswith("holds a finished extension; give another folder")
+    assert finished.err.splitlines()[-1].endswith("already has a finished extension; give another folder")
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,10 @@ def test_a_resumed_training_equals_an_uninterrupted_one(lab, extend, tmp_path, w
         ("output=/dev/null", "output=/dev/null: is no folder"),
         ("factor=100 window=16", "texts: have 600 tokens for tests; must have at least 1600"),
         ("method=longrope method.long=[2.0]", "method.long=[2.0]: must have 16 numbers, one for each pair"),
-        ("method=clex positions=pose factor=1", "method=clex: has weights that are trained beyond 16 tokens alone;"),
+        (
+            "method=clex positions=pose factor=1",
+            "method=clex: has weights that only training beyond 16 tokens affects;",
+        ),
         ("positions=cream positions.text=1 alignment.alpha=0.1", "alignment.alpha=0.1: compares windows of contiguous"),
         ("adapters=lora adapters.rank=100000", "adapters.rank=100000: must be at most "),
         (f"output={'x' * 300}", f"output={'x' * 300}: cannot be written ("),

@@ -117,10 +117,10 @@ def test_caches_and_frequencies_that_cannot_be_served_are_refused():
     with pytest.raises(InputError, match="past_key_values=StaticCache: must be a cache that grows"):
         mapped.generate(texts(2), max_new_tokens=2, cache_implementation="static")
     cached = mapped(texts(2), use_cache=True).past_key_values
-    with pytest.raises(InputError, match="position_ids: must be consecutive beside a cache"):
+    with pytest.raises(InputError, match="position_ids: must be consecutive with a cache"):
         mapped(texts(2, length=2), past_key_values=cached, position_ids=torch.tensor([[24, 26]]))
     gap = (torch.arange(LONG + 2) != LONG - 1).long().expand(2, -1)
-    with pytest.raises(InputError, match="attention_mask: has padding behind tokens, beside a cache"):
+    with pytest.raises(InputError, match="attention_mask: is padded on the right, with a cache"):
         mapped(texts(2, length=2), past_key_values=cached, attention_mask=gap)
     dynamic = tiny(rope_type="dynamic", factor=2.0)
     with pytest.raises(InputError, match="model: has rope_type=dynamic; must have frequencies"):
@@ -177,7 +177,7 @@ def test_patterns_that_do_not_fit_a_call_are_refused():
     assert torch.equal(model(texts(2), ones, turned).logits, model(texts(2), position_ids=turned).logits)
     assert not torch.equal(model(texts(2), ones, turned).logits, model(texts(2)).logits)
     model.config._attn_implementation_internal = "flex_attention"
-    with pytest.raises(InputError, match="attn_implementation=flex_attention: takes no mask for each head"):
+    with pytest.raises(InputError, match="attn_implementation=flex_attention: accepts no mask for each head"):
         model(texts(2))
     handle.remove()
     with pytest.raises(InputError, match="pattern=turned: unknown; choose from full, shifted, rolled"):

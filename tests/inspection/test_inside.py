@@ -92,7 +92,7 @@ def test_sequences_that_cannot_be_looked_into_are_refused():
 
 def test_models_without_layers_are_refused():
     model = opened(config("model=linear", "protocol.steps=2", "task=mean"))
-    with pytest.raises(InputError, match="model: LinearAttention has no layers with names to look into"):
+    with pytest.raises(InputError, match="model: LinearAttention has no named layers to inspect"):
         model.run_with_cache(["01"])
 
 

@@ -100,7 +100,7 @@ LEARNED = {"name": "learned", "table": 32, "scale": 1.0}
         ("randomized", DIMS, {"span": 64, "inner": LEARNED}, "span=64: .* positions for 32"),
         ("randomized", DIMS, {"inner": {"name": "lerned"}}, "encoding.inner=lerned: unknown, did you mean learned"),
         ("randomized", DIMS, {"inner": {"name": "rope"}}, "encoding.inner.base: missing"),
-        ("randomized", DIMS, {"inner": NTK}, "encoding.inner=dynamic_ntk: depends on the length of a text"),
+        ("randomized", DIMS, {"inner": NTK}, "encoding.inner=dynamic_ntk: depends on the length of the text"),
         ("ntk", Dims(8, 4), {}, "model.heads=4: NTK needs a head width of 4 or more"),
         ("clex", Dims(8, 4), {}, "model.heads=4: CLEX needs a head width of 4 or more"),
         ("yarn", Dims(8, 2), {"slow": 32.0}, "encoding.slow=32.0: must be less than encoding.fast=32.0"),

@@ -67,5 +67,7 @@ def test_sweeps_cross_seeds_and_keep_those_that_are_set_whatever_the_seed():
 def test_a_sweep_over_seeds_on_which_no_run_depends_is_refused():
     with pytest.raises(InputError) as refused:
         grid(["seed=range(3)", "weight_seed=0,1", "data_seed=0", "test_seed=0"])
-    message = "seed=range(3): no run depends on its seed where weight_seed, data_seed, test_seed are all given"
+    message = (
+        "seed=range(3): has no effect, because weight_seed, data_seed, test_seed are all set; leave one of them out"
+    )
     assert refused.value.lines == (message,)

@@ -129,11 +129,11 @@ def test_a_model_after_a_step_that_training_has_not_is_refused():
     record = execute_together([small()], keep=[2, 4])[0]
     assert family.open_model(record, 2).step == 2
     for step in (3, 5, 10**6):
-        with pytest.raises(InputError, match=f"^step={step}: must be a point"):
+        with pytest.raises(InputError, match=f"^step={step}: must be a step of the"):
             family.open_model(record, step)
     stopped = replace(record, training=record.training.iloc[:1])  # as if after step 2
     assert family.open_model(stopped, 4).step == 4
-    with pytest.raises(InputError, match="^step=5: must be a point"):
+    with pytest.raises(InputError, match="^step=5: must be a step of the"):
         family.open_model(stopped, 5)
 
 
@@ -186,9 +186,9 @@ def test_intervals_and_horizon_by_hand():
         (["encoding=dynamic_ntk"], "encoding=dynamic_ntk: depends on the length"),
         (["curriculum.start=5"], "curriculum.start=5: must be from train_from=1 to train_length=4"),
         (["stop.exact=1.0", "stop.every=3"], "stop.every=3: must be a multiple of protocol.record_every=2"),
-        (["bins=[[4,8]]"], "bins=[4, 8]: must hold no training lengths"),
+        (["bins=[[4,8]]"], "bins=[4, 8]: must not contain training lengths"),
         (["bins=[[6,9]]"], "bins=[6, 9]: must be a first and a last length, at most test_length=8"),
-        (["bins=[[5,6],[6,8]]"], "bins=[6, 8]: begins before the one that ends at 6 has ended"),
+        (["bins=[[5,6],[6,8]]"], "bins=[6, 8]: overlaps the range that ends at 6"),
         (["bins=[[7,6]]"], "bins=[7, 6]: must be a first and a last length"),
     ],
 )

@@ -45,15 +45,15 @@ def test_steps_of_a_second_training_count_from_the_first():
 
 @pytest.mark.parametrize("step", [0, -10, 5, 101, 110, True, 10.0, "10"])
 def test_a_step_that_is_no_point_of_the_curve_is_refused(step):
-    line = f"^step={step}: must be a point of the training curve of the model that is tested: 10, 20, 30, ... or 100$"
+    line = f"^step={step}: must be a step of the training curve of the tested model: 10, 20, 30, ... or 100$"
     with pytest.raises(InputError, match=line):
         check_step(step, config(*LONG), f"step={step}")
 
 
 def test_points_of_the_first_of_two_trainings_are_refused():
-    with pytest.raises(InputError, match=r"^save=\[2\]: must be .* of the model that is tested: 6, 8 or 10$"):
+    with pytest.raises(InputError, match=r"^save=\[2\]: must be .* of the tested model: 6, 8 or 10$"):
         steps_to_keep([2], small(*TUNED, "finetune.steps=6"))
-    with pytest.raises(InputError, match=r"that is tested: 4$"):
+    with pytest.raises(InputError, match=r"of the tested model: 4$"):
         steps_to_keep([2], small("task=hidden_markov", "extension=yarn"))
 
 

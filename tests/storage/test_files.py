@@ -187,7 +187,7 @@ def test_memory_serves_one_process():
     assert len(synthlab.run(**QUICK, seeds=2, results=address, progress=False)) == 2
 
 
-NOTHING_KEPT = "ends with the command, and nothing would be kept; give a folder"
+NOTHING_KEPT = "is lost when the command ends; give a folder"
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_files_that_would_leave_the_folder_or_be_shared_are_refused():
         ({"name": "against", "x": "encoding", "lengths": [5]}, "x=encoding: must be"),
         ({"name": "heat", "rows": "encoding", "columns": "outrep"}, "rows=encoding columns=outrep: must be the two"),
         ({"name": "heat", "rows": "encoding", "columns": "encoding"}, "rows=encoding columns=encoding: must be"),
-        ({"name": "powers", "lengths": [5]}, "vary.encoding: a plot of powers shows"),
+        ({"name": "powers", "lengths": [5]}, "vary.encoding: a plot of powers can vary only"),
     ],
 )
 def test_a_plot_that_does_not_fit_the_grid_is_refused_before_training(plot, message):

@@ -60,7 +60,7 @@ def test_a_seed_that_is_set_apart_is_the_same_in_every_run_of_a_series():
 
 
 def test_the_same_run_twice_would_pass_for_a_seed():
-    with pytest.raises(InputError, match="study.s: the same run is there twice; leave one of its series out"):
+    with pytest.raises(InputError, match="study.s: two series have the same run; leave one out"):
         cells(Grid(vary=[{"encoding": ["nope", "rope"]}, {"encoding": ["rope"]}]), seeds=2)
 
 
@@ -84,7 +84,7 @@ def test_a_tuned_series_is_taken_under_its_best_setting():
     ("parts", "message"),
     [
         ({"claims": ["1z"]}, "study.s.claims=1z: unknown; choose from 1a, 1b"),
-        ({"vary": {"seed": [1]}}, "study.s: sets seed, which is the command line's; leave it out"),
+        ({"vary": {"seed": [1]}}, "study.s: sets seed, which only the command line may set; leave it out"),
         ({"vary": {"task": ["sum"]}, "fixed": {"task": "mean"}}, "study.s: sets task twice"),
         ({"arms": {"a": {"protocol.lr": 1}}, "tune": {"protocol.lr": [1, 2]}}, "study.s: sets protocol.lr twice"),
     ],
@@ -127,7 +127,7 @@ def test_runs_of_each_family_take_the_settings_that_they_have():
     assert found.text("mine", text.configs) == " ".join([*language, *both, "study.mine.seeds=3"])
     assert found.text("other", number.configs) == " ".join(both)
     found.check_all_taken([*number.configs, *text.configs])
-    with pytest.raises(InputError, match="task=recall: no run of these has such a setting; leave it out"):
+    with pytest.raises(InputError, match="task=recall: none of the runs has this setting; leave it out"):
         found.check_all_taken(number.configs)
 
 

@@ -142,7 +142,7 @@ def test_damaged_and_missing_weights_are_mended_by_who_keeps_them(tmp_path, name
 
 def test_the_file_of_another_step_is_refused(tmp_path):
     (kept,) = execute_together([config(*CURVE)], keep=[2, 4, 9])
-    where = f"of record {kept.config.id}: holds the weights after another step"
+    where = f"of record {kept.config.id}: has the weights of another step"
     for step, other in ((2, 4), (9, 4), (4, 9)):
         name = {2: "weights-2", 4: "weights-4", 9: "weights"}[step]
         with pytest.raises(InputError, match=f"^{name}.safetensors {where}, {other}$"):
@@ -168,7 +168,7 @@ def test_steps_are_asked_for_in_python(tmp_path):
     assert opened.predict(["0110"]).answer != model.predict(["0110"]).answer
     (again,) = synthlab.run(**asked)
     assert list(again.weights) == [2, 4]
-    with pytest.raises(InputError, match=r"^save=\[3\]: must be a point of the training curve"):
+    with pytest.raises(InputError, match=r"^save=\[3\]: must be a step of the training curve"):
         synthlab.run(**asked, seed=5, save=[3])
     assert len(list((tmp_path / "runs").iterdir())) == 1
 
@@ -235,7 +235,8 @@ def test_a_run_that_raises_when_trained_again_is_not_recorded_as_failed(tmp_path
     broken = [config("task.name=support.user_classes:Broken", f"seed={seed}") for seed in range(runs)]
     ensure(broken[:1], Store(tmp_path), progress=False)
     flag.touch()
-    line = rf"runs/{broken[0].id}: its weights could not be made .ZeroDivisionError: over and under.; the record stays"
+    again = "training it again for its weights failed"
+    line = rf"runs/{broken[0].id}: {again} .ZeroDivisionError: over and under.; the record stays"
     with pytest.raises(RunsFailed, match=line):
         ensure(broken, Store(tmp_path, "weights"), progress=False)
     assert broken[0].id not in set(Store(tmp_path).ids("failed"))

@@ -90,7 +90,7 @@ def test_a_sequence_whose_attention_exceeds_the_memory_is_refused(monkeypatch):
         ("0110", "sequences='0110': must be a list of texts or an integer tensor"),
         (["\ud800"], r"sequences: '\\ud800': must be made of 0 and 1"),
         (["01", "012"], "sequences: '012': must be made of 0 and 1"),
-        (["1", ""], "must be one or more, of one symbol or more"),
+        (["1", ""], "must be one or more, with one symbol or more each"),
         (torch.tensor([[0, 2]]), "symbols from 0 to 2; must be 0 to 1"),
         (torch.tensor([[0.0, 1.0]]), "float32 of shape .1, 2.; must be integers"),
         (["0" * 99], "one has 99 symbols; encoding=learned takes 18"),
@@ -134,7 +134,7 @@ def test_a_module_that_a_record_names_is_imported_by_the_caller_or_not_at_all(tm
     monkeypatch.delitem(sys.modules, "own_classes")
     with pytest.raises(InputError) as caught:
         synthlab.load_model(record.config.id, tmp_path)
-    why = "is not imported, as reading a record imports nothing; in Python, import own_classes first"
+    why = "is not imported, and reading a record imports nothing; in Python, import own_classes first"
     assert caught.value.lines == (f"{named}: {why}",)
     assert "own_classes" not in sys.modules
     importlib.import_module("own_classes")
@@ -182,11 +182,11 @@ def test_foreign_files_are_refused_by_name(monkeypatch):
 
     module, run = RECORD.model().module, RECORD.config
     refused(b"\x80\x04cos\nsystem\n(S'true'\ntR.", "cannot be read")  # a pickle
-    refused(final_weights(OTHER), f"holds the weights of another run, {OTHER.config.id}")
+    refused(final_weights(OTHER), f"has the weights of another run, {OTHER.config.id}")
     refused(weights_file(OTHER.model().module, 0, [run]), r"'encoding.vectors' is \[1, 21, 8\].*; must be \[1, 20, 8\]")
     refused(weights_file(module.double(), 0, [run]), "float64; must be .* torch.float32")
     refused(weights_file(module.blocks, 0, [run]), "missing; must be|must be left out")
-    unsaid = "does not say which run it is of"
+    unsaid = "does not name its run"
     odd = ("[]", '"text"', "{}", '{"config": 3}', "[" * 200000, "[" * 900 + "]" * 900, '{"results_version": NaN}')
     for about in (None, *odd):
         refused(save({"a": torch.zeros(2)}, about and {"run": about}), f"cannot be read|{unsaid}")

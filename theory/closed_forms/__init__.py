@@ -1,1 +1,1 @@
-"""Linear attention exactly: the model, its closed forms, their optima."""
+"""Exact linear attention: the model, its closed forms, their optima."""

@@ -1,7 +1,7 @@
 """The expected error and the training loss as formulas in the length, valid for every length.
 
-A second way to the values of ``linear_attention``, as a check: there expectations are sums over outcomes; here they
-come from the moments of a binomial variable whose number of trials is symbolic.
+This is a second way to the values of ``linear_attention``, as a check. There, expectations are sums over outcomes. Here
+they come from the moments of a binomial variable whose number of trials is symbolic.
 """
 
 from functools import cache
@@ -19,7 +19,7 @@ FREE = Matrix(2, 2, sympy.symbols("M00 M01 M10 M11"))  # any M
 
 @cache
 def binomial_moment(k: int, trials: Expr) -> Expr:
-    """E B^k for B ~ Bin(``trials``, 1/2): the k-th derivative at 0 of the moment generating function."""
+    """Return E B^k for B ~ Bin(``trials``, 1/2): the k-th derivative at 0 of the moment generating function."""
     t = sympy.Symbol("t")
     generating = ((1 + sympy.exp(t)) / 2) ** trials
     return sympy.expand(sympy.simplify(sympy.diff(generating, t, k).subs(t, 0)))
@@ -27,7 +27,7 @@ def binomial_moment(k: int, trials: Expr) -> Expr:
 
 @cache
 def moments_formula(task: str) -> tuple[Moments, Moments]:
-    """``linear_attention.moments`` for fair symbols, as formulas in ``L``."""
+    """Return ``linear_attention.moments`` for fair symbols, as formulas in ``L``."""
     return _row(task, 0), _row(task, 1)
 
 
@@ -46,7 +46,7 @@ def _row(task: str, last: int) -> Moments:
 
 @cache
 def mixture_formula(task: str) -> tuple[Moments, Moments]:
-    """``linear_attention.mixture`` for fair symbols, as formulas in ``N``, with harmonic numbers."""
+    """Return ``linear_attention.mixture`` for fair symbols, as formulas in ``N``, with harmonic numbers."""
 
     def average_lengths(expression: Expr) -> Expr:
         return sympy.expand(sympy.summation(expression, (L, 1, N)) / N)
@@ -61,27 +61,30 @@ def mixture_formula(task: str) -> tuple[Moments, Moments]:
 
 
 def error_formula(outputs: Matrix, task: str) -> Expr:
-    """``linear_attention.expected_error`` for fair symbols as a formula in ``L``."""
+    """Return ``linear_attention.expected_error`` for fair symbols as a formula in ``L``."""
     return sympy.expand(sum(row.error(outputs.row(last)) for last, row in enumerate(moments_formula(task))))
 
 
 def loss_formula(outputs: Matrix, task: str) -> Expr:
-    """``linear_attention.training_loss`` for fair symbols as a formula in ``N``."""
+    """Return ``linear_attention.training_loss`` for fair symbols as a formula in ``N``."""
     return sympy.expand(sum(row.error(outputs.row(last)) for last, row in enumerate(mixture_formula(task))))
 
 
 @cache
 def optimum_formula(task: str) -> Matrix:
-    """The M that minimizes the training loss, without a constraint on its rank (head_dim 2 or more); ``N`` >= 2."""
+    """Return the M that minimizes the training loss, without a constraint on its rank.
+
+    This is for head_dim 2 or more, and ``N`` >= 2.
+    """
     rows = [sympy.simplify(row.gram.LUsolve(row.cross)).T for row in mixture_formula(task)]
     return ImmutableMatrix(Matrix.vstack(*rows))
 
 
 def optimum_error_formula(task: str) -> Expr:
-    """The expected error of ``optimum_formula``, collected by powers of the length."""
+    """Return the expected error of ``optimum_formula``, collected by powers of the length."""
     return sympy.collect(sympy.expand(error_formula(optimum_formula(task), task)), L, sympy.factor)
 
 
 def is_zero(expression: Expr) -> bool:
-    """Whether an expression in the length or in l_train is 0 for all of them."""
+    """Return True if an expression in the length or in l_train is 0 for all of them."""
     return sympy.simplify(sympy.expand(expression)) == 0

@@ -1,4 +1,4 @@
-"""The minimal error of linear attention, for plots beside a trained model."""
+"""The minimal error of linear attention, for plots next to a trained model."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,12 +11,15 @@ from synthlab.regression.outrep import OUTREPS
 from theory.closed_forms.numeric import expected_errors
 from theory.closed_forms.optima import optimum
 
-LONGEST = 30  # training length up to which the exact optimum under a map is found while the class waits (1 s)
+LONGEST = 30  # the longest training length whose exact optimum under a map is computed interactively (1 s)
 
 
 def least_error(config: RunConfig) -> tuple[list[float], str]:
-    """The expected error at each length of linear attention's exact optimum, for the run's task, training lengths and
-    map, with the run's head dimension or 2; or no errors and one line that gives the reason."""
+    """Return the expected error at each length of linear attention's exact optimum for a run.
+
+    It is for the run's task, training lengths and map, with the run's head dimension or 2. If it is unknown, there are
+    no errors, and one line gives the reason.
+    """
     outrep = OUTREPS.build(config.outrep)
     settings: Mapping[str, Any] = config.model if config.model["name"] == "linear" else {"head_dim": 2, "bos": False}
     if config.inputs != {"name": "bernoulli", "p": 0.5}:

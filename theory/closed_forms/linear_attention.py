@@ -21,7 +21,7 @@ from synthlab.config.registry import describe_unknown, show
 from synthlab.errors import InputError
 
 HALF = Fraction(1, 2)
-LONGEST = 1000  # training length: losses are sums over its square
+LONGEST = 1000  # the longest training length: losses are sums over its square
 Target = Callable[[int, int], Any]
 # The target of a prefix in each task, given its number of ones and its length.
 TARGETS: dict[str, Target] = {
@@ -32,21 +32,25 @@ TARGETS: dict[str, Target] = {
 
 
 class Moments(NamedTuple):
-    """Moments that give the expected error of a row m of M, on the event that the row's symbol comes last: the error is
-    m gram m - 2 cross m + square. All three include the probability of that event."""
+    """Moments that give the expected error of a row m of M, on the event that the row's symbol comes last.
+
+    The error is m gram m - 2 cross m + square. All three include the probability of that event.
+    """
 
     gram: Matrix
     cross: Matrix
     square: Expr
 
     def error(self, row: Matrix) -> Expr:
-        """The part of the expected squared error due to the row m = ``row``."""
+        """Return the part of the expected squared error due to the row m = ``row``."""
         return (row * self.gram * row.T)[0] - 2 * (row * self.cross)[0] + self.square
 
 
 def outcomes(length: int, last: int, p: Fraction = HALF) -> Iterator[tuple[int, int]]:
-    """For each number of ones in ``length`` independent symbols, each 1 with probability ``p``, that end in ``last``:
-    that number and its probability, as a multiple of 1 / p.denominator^length."""
+    """Yield each number of ones in ``length`` independent symbols that end in ``last``, with its probability.
+
+    Each symbol is 1 with probability ``p``. The probability is a multiple of 1 / p.denominator^length.
+    """
     one, zero = p.numerator, p.denominator - p.numerator
     for others in range(length):  # ones among the first length - 1 symbols
         ones = others + last
@@ -54,13 +58,16 @@ def outcomes(length: int, last: int, p: Fraction = HALF) -> Iterator[tuple[int, 
 
 
 def readout(outputs: Matrix, last: int, ones: int, length: int) -> Expr:
-    """g for a prefix with this last symbol and number of ones (equation 7)."""
+    """Return g for a prefix with this last symbol and number of ones (equation 7)."""
     seen = _count_seen(ones, length, outputs.cols == 3)
     return sum(count * outputs[last, column] for column, count in enumerate(seen)) / sum(seen)
 
 
 def moments(target: Target, length: int, p: Fraction = HALF, bos: bool = False) -> list[Moments]:
-    """The moments of both rows at one length, by summing over its outcomes. ``target`` may return sympy's numbers."""
+    """Return the moments of both rows at one length, by summing over its outcomes.
+
+    ``target`` may return sympy's numbers.
+    """
     return [_moments(target, length, last, p, bos) for last in (0, 1)]
 
 
@@ -78,12 +85,12 @@ def _moments(target: Target, length: int, last: int, p: Fraction, bos: bool) -> 
 
 
 def _count_seen(ones: int, length: int, bos: bool) -> list[int]:
-    """The numbers of zeros, of ones and, with BOS, of BOS, in the average that is the output."""
+    """Return the numbers of zeros, of ones and, with BOS, of BOS, in the average that is the output."""
     return [length - ones, ones, *[1] * bos]
 
 
 def mixture(target: Target, train_length: int, p: Fraction = HALF, bos: bool = False) -> list[Moments]:
-    """The moments of both rows under the training distribution: lengths uniform on 1..``train_length``."""
+    """Return the moments of both rows under the training distribution: lengths uniform on 1..``train_length``."""
     lengths = [moments(target, length, p, bos) for length in range(1, train_length + 1)]
     return [
         Moments(*(sum(parts[1:], parts[0]) / train_length for parts in zip(*rows, strict=True)))
@@ -92,11 +99,13 @@ def mixture(target: Target, train_length: int, p: Fraction = HALF, bos: bool = F
 
 
 def expected_error(outputs: Matrix, task: str, length: int, p: Fraction | Rational = HALF) -> Expr:
-    """E (g(x) - y(x))^2 over sequences of ``length`` independent symbols, each 1 with probability ``p`` (equation 12).
+    """Return E (g(x) - y(x))^2 over sequences of ``length`` independent symbols (equation 12).
+
+    Each symbol is 1 with probability ``p``.
 
     ``outputs`` is M, 2 x 2, or 2 x 3 with BOS: row the last symbol, column the symbol attended to. Its entries may be
     symbols of sympy's; the result is then a quadratic polynomial in them. Raises InputError for an unknown task, a
-    length that is no whole number of 1 or more, a p outside [0, 1], and outputs of another shape.
+    length that is no integer of 1 or more, a p outside [0, 1], and outputs of a wrong shape.
     """
     outputs, p = _check_outputs(outputs), _check_probability(p)
     rows = moments(target_of(task), check_length("length", length), p, outputs.cols == 3)
@@ -104,7 +113,10 @@ def expected_error(outputs: Matrix, task: str, length: int, p: Fraction | Ration
 
 
 def training_loss(outputs: Matrix, task: str, train_length: int, p: Fraction | Rational = HALF) -> Expr:
-    """The training loss: the mean of ``expected_error`` over the lengths 1..``train_length`` (equations 8 and 12)."""
+    """Return the training loss: the mean of ``expected_error`` over the lengths 1..``train_length``.
+
+    See equations 8 and 12.
+    """
     outputs, p = _check_outputs(outputs), _check_probability(p)
     length = check_length("train_length", train_length, most=LONGEST)
     rows = mixture(target_of(task), length, p, outputs.cols == 3)
@@ -112,14 +124,14 @@ def training_loss(outputs: Matrix, task: str, train_length: int, p: Fraction | R
 
 
 def target_of(task: Any) -> Target:
-    """The target of ``task``; raises InputError, with the choices, for one that is not known."""
+    """Return the target of ``task``. Raises InputError, with the choices, for an unknown one."""
     if not isinstance(task, str) or task not in TARGETS:
         raise InputError(describe_unknown("task", task, TARGETS))
     return TARGETS[task]
 
 
 def check_length(field: str, value: Any, most: int = 5000) -> int:
-    """``value`` as a whole number from 1 to ``most``; raises InputError, naming ``field``."""
+    """Return ``value`` as an integer from 1 to ``most``. Raises InputError, naming ``field``."""
     whole = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else 0
     if not 1 <= whole <= most:
         raise InputError(f"{field}={show(value)}: must be a whole number from 1 to {most}")
@@ -127,7 +139,7 @@ def check_length(field: str, value: Any, most: int = 5000) -> int:
 
 
 def check_number(field: str, value: Any) -> Rational:
-    """``value`` as the rational number that it is written as; raises InputError, naming ``field``."""
+    """Return ``value`` as an exact rational number. Raises InputError, naming ``field``."""
     try:
         real = isinstance(value, Real | Rational) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:

@@ -33,7 +33,7 @@ RATIONAL = ("identity", "reciprocal")  # those that take rational numbers to rat
 
 @dataclass(frozen=True)
 class Map:
-    """f acting on y + ``shift``; outputs outside the range of answers are clipped as in the library."""
+    """f acting on y + ``shift``; outputs outside the range of predictions are clipped as in the library."""
 
     name: str
     shift: Expr
@@ -45,8 +45,10 @@ class Map:
 
     @classmethod
     def from_name(cls, name: Any, task: str, shift: Any = None) -> "Map":
-        """The map ``name`` for the targets of ``task``; a ``shift`` of None is the library's default. Raises InputError
-        for an unknown map, or a shift that is no number or leaves targets outside its domain."""
+        """Return the map ``name`` for the targets of ``task``; a ``shift`` of None is the library's default.
+
+        Raises InputError for an unknown map, or a shift that is no number or leaves targets outside its domain.
+        """
         if not isinstance(name, str) or name not in FUNCTIONS:
             raise InputError(describe_unknown("outrep", name, FUNCTIONS))
         smallest = TASKS[task]().span(1)[0]
@@ -63,21 +65,23 @@ class Map:
 
     @property
     def plain(self) -> bool:
-        """Whether it leaves targets as they are."""
+        """True if it does not change targets."""
         return self.name == "identity" and self.shift == 0
 
     @property
     def rational(self) -> bool:
-        """Whether rational targets stay rational."""
+        """True if rational targets stay rational."""
         return self.name in RATIONAL
 
     def forward(self, y: Any) -> Expr:
-        """f(y + c)."""
+        """Return f(y + c)."""
         return FUNCTIONS[self.name][0](sympy.sympify(y) + self.shift)
 
     def answer(self, z: Expr) -> Expr:
-        """f^-1(z) - c, after the output ``z`` is clipped to what stands for an answer of at most
-        ``evaluation.largest`` (``OutRep.clip``)."""
+        """Return f^-1(z) - c, after the output ``z`` is clipped as in the evaluation.
+
+        It is clipped to outputs that decode to at most ``evaluation.largest`` (``OutRep.clip``).
+        """
         if self.name == "identity" and abs(z) <= find_largest():
             return z - self.shift
         end = self.forward(find_largest())
@@ -89,5 +93,5 @@ class Map:
 
 @cache
 def find_largest() -> Expr:
-    """The largest answer in the evaluation (``evaluation.largest``)."""
+    """Return the largest prediction in the evaluation (``evaluation.largest``)."""
     return sympy.Integer(int(compose([])["evaluation"]["largest"]))

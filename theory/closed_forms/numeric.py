@@ -22,7 +22,7 @@ class Outcomes(NamedTuple):
 
 @cache
 def outcomes(length: int) -> Outcomes:
-    """The outcomes of ``length`` fair symbols, in double precision."""
+    """Return the outcomes of ``length`` fair symbols, in double precision."""
     others = torch.arange(length, dtype=torch.float64)
     probability = torch.tensor([comb(length - 1, k) / 2**length for k in range(length)], dtype=torch.float64)
     last = torch.tensor([0, 1]).repeat_interleave(length)
@@ -32,8 +32,10 @@ def outcomes(length: int) -> Outcomes:
 def expected_errors(
     outputs: np.ndarray, task: str, outrep: OutRep, largest: float, test_length: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """At each length 1..``test_length``: the expected squared error of M = ``outputs`` on the original scale, with
-    outputs clipped as in the evaluation, and that in representation space."""
+    """Return the expected squared errors of M = ``outputs`` at each length 1..``test_length``.
+
+    The first is on the original scale, with outputs clipped as in the evaluation, the second in representation space.
+    """
     matrix = torch.from_numpy(np.asarray(outputs, dtype=float))
     natural, represented = [], []
     for length in range(1, test_length + 1):
@@ -48,8 +50,11 @@ def expected_errors(
 
 
 def fit_outputs(task: str, train_length: int, outrep: OutRep, bos: bool) -> np.ndarray:
-    """The outputs M (2 x 2, with BOS 2 x 3) that minimize the expected training loss under ``outrep``, of any rank: a
-    least-squares problem for each last symbol. What ``optima.optimum`` solves exactly, in milliseconds."""
+    """Return the outputs M (2 x 2, with BOS 2 x 3) that minimize the expected training loss under ``outrep``.
+
+    They may have any rank: this is a least-squares problem for each last symbol. It takes milliseconds, and
+    approximates the exact solution of ``optima.optimum``.
+    """
     rows: list[Tensor] = []
     for symbol in (0, 1):
         features, targets, weights = [], [], []

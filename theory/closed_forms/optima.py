@@ -31,7 +31,7 @@ from theory.closed_forms.linear_attention import (
 )
 from theory.closed_forms.maps import Map
 
-SUMMED = 100  # moments are summed up to this length, and beyond it taken from formulas if there are any
+SUMMED = 100  # moments are summed up to this length, and beyond it come from formulas if there are any
 MAPPED = 200  # the longest training length with a map or BOS, for which there are no formulas
 
 
@@ -61,11 +61,11 @@ class Optimum:
 
     @property
     def bos(self) -> bool:
-        """Whether a BOS is attended to."""
+        """True if there is a BOS to attend to."""
         return self.outputs.cols == 3
 
     def error(self, test_length: int) -> Expr:
-        """The expected squared error E (answer - y)^2 on fair symbols.
+        """Return the expected squared error E (answer - y)^2 on fair symbols.
 
         Args:
             test_length: The length of the sequences.
@@ -84,7 +84,7 @@ class Optimum:
         return total / 2**length
 
     def to_decimals(self, digits: int = 50) -> "Optimum":
-        """The optimum with decimal numbers, for plots, since exact sums of radicals are slow."""
+        """Return the optimum with decimal numbers, for plots, since exact sums of radicals are slow."""
         return replace(self, outputs=self.outputs.evalf(digits), loss=sympy.N(self.loss, digits))
 
 
@@ -97,7 +97,7 @@ def optimum(
     shift: Any = None,
     bos: bool = False,
 ) -> Optimum:
-    """The global minimum of linear attention's training loss, exact.
+    """Return the global minimum of linear attention's training loss, exact.
 
     The loss is that of the paper's equation 8, on fair symbols and lengths 1..``train_length``.
 
@@ -113,9 +113,8 @@ def optimum(
         The outputs M that attain the minimum, the loss, and the error at any length.
 
     Raises:
-        InputError: The task or the map is not known, a number is out of its range, or the case is not solved here:
-            head_dim 1 where the best M has rank two and either a map takes rational numbers to irrational ones or there
-            is a BOS.
+        InputError: The task or the map is unknown, a number is out of its range, or the case is not solved: head_dim 1
+            if the best M has rank two and either a map takes rational numbers to irrational ones or there is a BOS.
 
     Example:
         >>> import theory
@@ -164,7 +163,7 @@ def _solve(task: str, length: int, head_dim: int, chosen: Map, bos: bool) -> Opt
 
 
 def paper_optimum(task: str, train_length: int, head_dim: int = 1) -> Optimum:
-    """What the paper takes for the optimum of linear attention, with the loss and errors that these outputs have.
+    """Return the paper's optimum of linear attention, with the loss and errors that these outputs have.
 
     Gamma for the length task (equation 14), for the sum task with kappa'' = 0 (equation 19), and the exact solution of
     the mean task (equation 21). The errors that the paper prints for the sum task (equation 20) are twice as large.
@@ -172,7 +171,7 @@ def paper_optimum(task: str, train_length: int, head_dim: int = 1) -> Optimum:
     Args:
         task: ``mean``, ``length`` or ``sum``.
         train_length: The longest training sequence, to 1000.
-        head_dim: The width of queries and keys; it decides ``is_unique`` alone.
+        head_dim: The width of queries and keys; it affects only ``is_unique``.
 
     Returns:
         The paper's outputs M, their loss, and their error at any length.
@@ -204,14 +203,14 @@ def _loss(outputs: Matrix, rows: list[Moments]) -> Expr:
 
 
 def _at_length(task: str, length: int, bos: bool) -> list[Moments]:
-    """The moments at one length, by sums or, for a long one, by the formula that there is without BOS."""
+    """Return the moments at one length, by sums or, for a long one without BOS, by a formula."""
     if bos or length <= SUMMED:
         return moments(TARGETS[task], length, bos=bos)
     return [Moments(*(part.subs(L, length) for part in row)) for row in moments_formula(task)]
 
 
 def _mix_training(task: str, train_length: int, bos: bool = False) -> list[Moments]:
-    """The same for the mixture of training lengths."""
+    """Return the moments of the mixture of training lengths, by sums or by a formula."""
     if bos or train_length <= SUMMED:
         return mixture(TARGETS[task], train_length, bos=bos)
     values = {H: sympy.harmonic(train_length), N: train_length}
@@ -229,6 +228,6 @@ def _to_fraction(value: Expr) -> Fraction:
 
 
 def _complete_diagonal(zero: Expr, one: Expr) -> Matrix:
-    """The rank-one M of least norm with the diagonal ``zero``, ``one``; of two, the one with a positive M[0, 1]."""
+    """Return the rank-one M of least norm with the diagonal ``zero``, ``one``; of two, that with a positive M[0, 1]."""
     side = sympy.sqrt(abs(zero * one))
     return Matrix([[zero, side], [sympy.sign(zero * one) * side, one]])

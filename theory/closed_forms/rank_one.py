@@ -38,27 +38,30 @@ class Root(NamedTuple):
 
     @classmethod
     def all(cls, polynomial: Poly) -> "list[Root]":
-        """The real roots of ``polynomial``, each once."""
+        """Return the real roots of ``polynomial``, each once."""
         factors = [Poly(factor, polynomial.gen, domain=QQ).primitive()[1] for factor, _ in polynomial.factor_list()[1]]
         return [cls(factor, place) for factor in factors for place in range(factor.count_roots())]
 
     def enclosure(self, digits: int) -> Any:
-        """An interval of width about 10^-``digits`` that contains the number."""
+        """Return an interval of width about 10^-``digits`` that contains the number."""
         iv.dps = digits + 10
         (low, high), _ = self.polynomial.intervals(eps=sympy.Rational(1, 10**digits))[self.place]
         return iv.mpf([_interval(low).a, _interval(high).b])
 
     @property
     def number(self) -> Expr:
-        """Rational, or sympy's root of the polynomial."""
+        """The number: rational, or sympy's root of the polynomial."""
         if self.polynomial.degree() == 1:
             return -self.polynomial.coeff_monomial(1) / self.polynomial.LC()
         return CRootOf(self.polynomial, self.place, radicals=False)
 
 
 def minima(rows: Sequence[Moments]) -> list[Minimum]:
-    """All global minimizers among the M of rank one or less, for rows whose moments are rational and whose gram
-    matrices are positive definite. Raises ArithmeticError if there are infinitely many: the loss is then constant."""
+    """Return all global minimizers among the M of rank one or less.
+
+    The rows must have rational moments and positive definite gram matrices. Raises ArithmeticError if there are
+    infinitely many: the loss is then constant.
+    """
     kappa = Matrix([1, T])
     (b0, a0), (b1, a1) = (((row.cross.T * kappa)[0], (kappa.T * row.gram * kappa)[0]) for row in rows)
     squares = sum(row.square for row in rows)
@@ -82,8 +85,11 @@ def minima(rows: Sequence[Moments]) -> list[Minimum]:
 
 
 def _value(numerator: Poly, denominator: Poly, at: Root) -> Root:
-    """numerator / denominator at an algebraic number: the root of a resultant, told from the resultant's others by
-    enclosures that shrink until one is left."""
+    """Return numerator / denominator at an algebraic number.
+
+    It is the root of a resultant, distinguished from the resultant's other roots by enclosures that shrink until one is
+    left.
+    """
     equation = Poly(V * denominator.as_expr() - numerator.as_expr(), T, V)
     resultant = sympy.resultant(Poly(at.polynomial.as_expr(), T, V), equation, T)
     candidates = Root.all(Poly(resultant.as_expr(), V, domain=QQ))
@@ -122,7 +128,7 @@ def _interval(rational: Expr) -> Any:
 
 
 def _outputs(rows: Sequence[Moments], point: Root | None) -> Matrix:
-    """M at the direction kappa = (1, t), or (0, 1): each row's own least squares."""
+    """Return M at the direction kappa = (1, t), or (0, 1): the least squares of each row."""
     if point is None:
         return Matrix([[0, row.cross[1] / row.gram[1, 1]] for row in rows])
     kappa = Matrix([1, T])
@@ -132,14 +138,14 @@ def _outputs(rows: Sequence[Moments], point: Root | None) -> Matrix:
 
 
 def _reduce_in_field(fraction: Expr, modulus: Poly) -> Poly:
-    """A rational function of ``T`` as a polynomial of least degree modulo ``modulus``."""
+    """Return a rational function of ``T`` as a polynomial of least degree modulo ``modulus``."""
     modulus = Poly(modulus.as_expr(), T, domain=QQ)
     numerator, denominator = (Poly(part, T, domain=QQ) for part in sympy.fraction(sympy.together(fraction)))
     return (numerator * denominator.rem(modulus).invert(modulus)).rem(modulus)
 
 
 def reduce(expression: Expr) -> Expr:
-    """A polynomial in one real algebraic number, in its least degree; what holds none is expanded."""
+    """Return a polynomial in one real algebraic number, in its least degree; without such numbers, expand it."""
     roots = expression.atoms(CRootOf)
     if not roots:
         return sympy.expand(expression)

@@ -31,8 +31,10 @@ EXACT_WITH = {("length", "reciprocal", 1)}
 
 
 def _check_exact(bos: bool) -> Any:
-    """The cases said to be exact at every length are those with the loss 0; of the others the loss is above 0 already
-    on the lengths 1 to 4."""
+    """Return a checker of the cases claimed to be exact at every length: those with the loss 0.
+
+    In the other cases, the loss is above 0 already on the lengths 1 to 4.
+    """
 
     def check(claim: set[MapCase]) -> Finding:
         if not claim <= set(CASES):
@@ -51,7 +53,7 @@ def _check_exact(bos: bool) -> Any:
 
 
 def _least_squares(claim: Any) -> Finding:
-    """The optimum for the length task is said to read ``claim``: the best line in 1/(l + 1), whatever the symbols."""
+    """Check that the optimum for the length task reads ``claim``: the best line in 1/(l + 1), whatever the symbols."""
     for outrep in FUNCTIONS:
         for n in range(3, 6):
             outputs = optimum("length", n, 2, outrep=outrep, bos=True).outputs
@@ -61,8 +63,10 @@ def _least_squares(claim: Any) -> Finding:
 
 
 def line_in_bos_weight(outrep: str, train_length: int) -> Matrix:
-    """M of the least-squares line through (1/(l + 1), f(l)), l = 1..``train_length``: its value at weight 0 for
-    symbols, at weight 1 for BOS."""
+    """Return M of the least-squares line through (1/(l + 1), f(l)), l = 1..``train_length``.
+
+    Its value at weight 0 is for symbols, at weight 1 for BOS.
+    """
     chosen = Map.from_name(outrep, "length")
     lengths = range(1, train_length + 1)
     design = Matrix([[1 - Rational(1, length + 1), Rational(1, length + 1)] for length in lengths])

@@ -20,13 +20,16 @@ ONES = sympy.Symbol("i", integer=True)
 
 
 def _attention(n: int) -> tuple[Matrix, Matrix, Matrix]:
-    """Queries, keys and values (n x 2, n x 2, n x 1) without any symmetry."""
+    """Return queries, keys and values (n x 2, n x 2, n x 1) without any symmetry."""
     q, k = (Matrix(n, 2, lambda i, j, s=s: (s * i * i + 3 * i * j + 2 * j + 1) % 7 - 3) for s in (1, 2))
     return q, k, Matrix(n, 1, lambda i, _: i * i - 2 * i + 3)
 
 
 def _check_masked_row(claim: Callable[[int], Expr]) -> Finding:
-    """``claim(k)`` is the factor of the sum over i <= k in row k; the masked (5) is divided by the position."""
+    """Check that ``claim(k)`` is the factor of the sum over i <= k in row k.
+
+    The masked (5) is divided by the position.
+    """
     for n in range(1, 5):
         q, k, v = _attention(n)
         masked = (q * k.T).multiply_elementwise(Matrix(n, n, lambda i, j: 1 if j <= i else 0)) * v
@@ -38,7 +41,7 @@ def _check_masked_row(claim: Callable[[int], Expr]) -> Finding:
 
 
 def _rank(claim: Callable[[int], int]) -> Finding:
-    """M is said to have rank at most ``claim(d)`` for heads of dimension d."""
+    """Check that M has rank at most ``claim(d)`` for heads of dimension d."""
     for d in (1, 2, 3):
         q, k = Matrix(2, d, lambda i, j: i + (1 if i == j else 0)), Matrix(2, d, lambda i, j: 1 if i == j else 0)
         outputs = (q * k.T).multiply_elementwise(Matrix([[1, 1], [1, 1]]))
@@ -52,8 +55,10 @@ def _rank(claim: Callable[[int], int]) -> Finding:
 
 
 def _length_weights(claim: Callable[[int, int], Expr]) -> Finding:
-    """(8), over whole sequences of length n with every prefix supervised, against a sum of ``claim(l, n)`` x
-    l(g; l)."""
+    """Check (8), over whole sequences of length n with every prefix supervised, against a weighted sum.
+
+    The sum is that of ``claim(l, n)`` x l(g; l).
+    """
     for n in range(1, 7):
         whole = sympy.Integer(0)
         for x in product((0, 1), repeat=n):
@@ -67,7 +72,7 @@ def _length_weights(claim: Callable[[int, int], Expr]) -> Finding:
 
 
 def _check_counting(claim: tuple[Expr, Expr]) -> Finding:
-    """How many sequences end in 1 (0) and have i ones, by counting all of them to length 12."""
+    """Check how many sequences end in 1 (0) and have i ones, by counting all of them to length 12."""
     for length in range(1, 13):
         counts = Counter((x[-1], sum(x)) for x in product((0, 1), repeat=length))
         for last, formula in zip((1, 0), claim, strict=True):

@@ -29,14 +29,16 @@ GAMMA = sympy.Symbol("Gamma")
 
 
 def constant(value: Expr) -> Matrix:
-    """The M with four equal entries."""
+    """Return the M with four equal entries."""
     return Matrix([[value, value], [value, value]])
 
 
 def _stationary_of_one_length(claim: Matrix) -> Finding:
-    """With M written in whatever parameters, every stationary point of the error at one length is said to be a zero. So
-    it is where the error is convex in them; else points without a zero among their coordinates are tried, since the
-    paper excludes those with one."""
+    """Check that, for any parameters of M, every stationary point of the error at one length is a zero.
+
+    This is true where the error is convex in them. Otherwise points without a zero among their coordinates are tried,
+    since the paper excludes those with one.
+    """
     symbols = sorted(claim.free_symbols, key=str)
     convex = True
     for length in (1, 2):
@@ -62,16 +64,18 @@ def _root(claim: Expr) -> Finding:
 
 
 def rank_one_gap() -> tuple[Expr, Expr, Expr]:
-    """For a head of dimension 1: (loss(w) - loss(0)) D(r) = r (a + b r), where kappa = (1 + w, 1 - w), r = w^2, and
-    D > 0 for n >= 2. Returns the left side, a and b, so that a, b >= 0 proves w = 0, the paper's point, the global
-    minimum."""
+    """Return the terms of a proof for a head of dimension 1: (loss(w) - loss(0)) D(r) = r (a + b r).
+
+    Here kappa = (1 + w, 1 - w), r = w^2, and D > 0 for n >= 2. The terms are the left side, a and b: a, b >= 0 proves
+    that w = 0, the paper's point, is the global minimum.
+    """
     w = sympy.Symbol("w", real=True)
     kappa = Matrix([1 + w, 1 - w])
     rows = mixture_formula("length")
     b = [(row.cross.T * kappa)[0] for row in rows]
     a = [(kappa.T * row.gram * kappa)[0] for row in rows]
     gain = sympy.Add(*(x**2 / y for x, y in zip(b, a, strict=True)))
-    # At kappa = (1, 1): both a are 1/2, so D is 4 a0 a1 there 1.
+    # At kappa = (1, 1) both a are 1/2, so D is 4 a0 a1, which is 1 there.
     gap = sympy.expand(sympy.cancel((gain.subs(w, 0) - gain) * 4 * a[0] * a[1]))
     in_r = sympy.Poly(gap, w)
     return gap, sympy.factor(in_r.coeff_monomial(w**2)), sympy.factor(in_r.coeff_monomial(w**4))

@@ -19,14 +19,14 @@ NEAR = Matrix([[0, 1 + EPSILON], [0, 1 + EPSILON]])
 
 
 def _check_perturbed(claim: Matrix) -> Finding:
-    """What (23) says of q kappa, as a matrix, beside the kappa'' = 0 of (21): the first column must vanish."""
+    """Check q kappa in (23), as a matrix, against kappa'' = 0 of (21): the first column must vanish."""
     if claim[:, 0].is_zero_matrix:
         return Finding(Status.HOLDS)
     return Finding(Status.FAILS, f"kappa'' = 0 makes q'' kappa'' = 0, not {write_plain(claim[1, 0] or claim[0, 0])}")
 
 
 def _at_most_square(claim: Expr) -> Finding:
-    """``claim`` <= epsilon^2 for all l >= 1: with l = 1 + s no coefficient of the difference is negative."""
+    """Check ``claim`` <= epsilon^2 for all l >= 1: with l = 1 + s no coefficient of the difference is negative."""
     s = sympy.Symbol("s", nonnegative=True)
     numerator, denominator = sympy.fraction(sympy.cancel((1 - claim / EPSILON**2).subs(L, 1 + s)))
     parts = [sympy.Poly(part, s).all_coeffs() for part in (numerator, denominator)]

@@ -19,17 +19,17 @@ from theory.closed_forms.optima import optimum
 from theory.ledger import Entry, Finding, Proposition, Status, Step
 
 NAMES = tuple(FUNCTIONS)
-TOLERANCE = Rational(1, 10**25)  # sums of logarithms and roots are compared to this, at 40 digits
+TOLERANCE = Rational(1, 10**25)  # sums of logarithms and roots are compared up to this, at 40 digits
 
 
 def answer_at_infinity(outrep: str, train_length: int, task: str = "length") -> Expr:
-    """The answer for ever longer prefixes of an optimum without BOS, head dimension 2 or more."""
+    """Return the prediction for ever longer prefixes of an optimum without BOS, head dimension 2 or more."""
     best = optimum(task, train_length, 2, outrep=outrep).to_decimals(40)
     return best.outrep.answer((best.outputs[0, 0] + best.outputs[0, 1]) / 2)
 
 
 def mean_through(outrep: str, train_length: int) -> Expr:
-    """The mean of the lengths 2..``train_length`` through f, with weights 1 - 1/l."""
+    """Return the mean of the lengths 2..``train_length`` through f, with weights 1 - 1/l."""
     chosen = Map.from_name(outrep, "length")
     weights = {length: 1 - Rational(1, length) for length in range(2, train_length + 1)}
     total = sum(weight * chosen.forward(length) for length, weight in weights.items())
@@ -45,7 +45,7 @@ def _quasi_mean(claim: Any) -> Finding:
 
 
 def _check_none_helps(claim: tuple[str, ...]) -> Finding:
-    """Of the maps in ``claim`` none is said to bring the answer at infinity above the plain one."""
+    """Check that no map in ``claim`` brings the prediction at infinity above the plain one."""
     for outrep in claim:
         for n in range(2, 21):
             if mean_through(outrep, n) > mean_through("identity", n) + TOLERANCE:
@@ -54,9 +54,11 @@ def _check_none_helps(claim: tuple[str, ...]) -> Finding:
 
 
 def _check_within(claim: Expr) -> Finding:
-    """The answer at infinity is said to stay at or under ``claim`` x l_train for all maps. A mean of 2..n, through
-    whatever monotone f, is at most n; and x^p comes as near to n as you like: the mean of the l^p is at least the last
-    one's share, so the answer is at least n share^(1/p)."""
+    """Check that the prediction at infinity is at most ``claim`` x l_train for all maps.
+
+    A mean of 2..n, through whatever monotone f, is at most n; and x^p comes as near to n as you like: the mean of the
+    l^p is at least the last one's share, so the prediction is at least n share^(1/p).
+    """
     n = 10
     if claim >= 1:
         return Finding(Status.HOLDS, "a mean is at most the greatest of what it is taken of")
@@ -69,8 +71,10 @@ def _check_within(claim: Expr) -> Finding:
 
 
 def _switch(claim: int) -> Finding:
-    """The least l_train at which the best M of rank one under 1/x tells symbols like the last one from the others; from
-    there on, up to 20, it does."""
+    """Check the least l_train at which the best M of rank one under 1/x distinguishes symbols by the last one.
+
+    It must do so from there on, up to 20.
+    """
     contrasts = [n for n in range(2, 21) if len(set(optimum("length", n, 1, outrep="reciprocal").outputs)) > 1]
     if contrasts == list(range(claim, 21)):
         return Finding(Status.HOLDS, "compared for l_train = 2 to 20")

@@ -31,7 +31,7 @@ BEST = N * (N + 3) / (2 * (N + H))  # the paper's Gamma
 
 
 def share_of_ones(gamma: Expr) -> Matrix:
-    """The M whose output is gamma times the fraction of ones."""
+    """Return the M whose output is gamma times the fraction of ones."""
     return Matrix([[0, gamma], [0, gamma]])
 
 
@@ -40,7 +40,7 @@ SLOPE = sympy.diff(loss_formula(share_of_ones(GAMMA), "sum"), GAMMA)
 
 
 def _check_count(claim: Expr) -> Finding:
-    """Compares the claimed sum over the number of ones with the error, at each length."""
+    """Check the claimed sum over the number of ones against the error, at each length."""
     for length in range(1, 13):
         summed = sum(claim.subs({L: length, ONES: ones}).doit() for ones in range(length + 1))
         if sympy.expand(summed - ERROR.subs(L, length)) != 0:
@@ -49,7 +49,7 @@ def _check_count(claim: Expr) -> Finding:
 
 
 def _check_limit(claim: Expr) -> Finding:
-    """An approximation for long prefixes: its ratio to the error must tend to 1."""
+    """Check an approximation for long prefixes: its ratio to the error must tend to 1."""
     error = ERROR.subs(GAMMA, BEST)
     ratio = sympy.limit(sympy.cancel(claim.subs(CONST, 2 * H / N) / error), L, sympy.oo)
     if ratio == 1:
@@ -58,7 +58,7 @@ def _check_limit(claim: Expr) -> Finding:
 
 
 def _check_constant(claim: Expr) -> Finding:
-    """The constant for which (n + 3)/(2 + const) is Gamma; it must be one number for all l_train."""
+    """Check the constant for which (n + 3)/(2 + const) is Gamma; it must be one number for all l_train."""
     values = [claim.subs(N, n).doit() for n in range(1, 13)]
     needed = [sympy.solve((n + 3) / (2 + CONST) - BEST.subs(N, n).doit(), CONST)[0] for n in range(1, 13)]
     if values == needed:
@@ -71,7 +71,7 @@ def _check_constant(claim: Expr) -> Finding:
 
 
 def _root(claim: Expr) -> Finding:
-    """The point where the derivative of the loss is 0."""
+    """Check the point where the derivative of the loss is 0."""
     return equals(sympy.solve(SLOPE, GAMMA)[0], N)(claim)
 
 

@@ -1,5 +1,6 @@
-"""Table 1 (paper, section 4.1): correlation of the misalignment and the training loss of seven language models with
-their loss and score on long texts.
+"""Table 1 (paper, section 4.1): correlations of misalignment and training loss with results on long texts.
+
+The table has seven language models, and their loss and score on long texts.
 
 Stated: correlation coefficients of the training loss, 0.67 and -0.59, smaller in absolute value than those of the
 misalignment. Found: the columns beside them give 0.76 and -0.79. Rounding to one decimal can explain the first, but not
@@ -18,7 +19,7 @@ from sympy import Matrix, Rational
 
 from theory.ledger import Entry, Finding, Proposition, Status, Step
 
-Column = Sequence[int]  # in units of 0.05, half a digit; of units correlations know nothing
+Column = Sequence[int]  # in units of 0.05, half a digit; correlations do not depend on units
 
 
 def _column(values: str) -> Column:
@@ -37,37 +38,39 @@ Z95 = 1.959964  # the normal distribution's 97.5 % quantile
 
 
 def _products(x: Column, y: Column) -> int:
-    """n^2 times the covariance."""
+    """Return n^2 times the covariance."""
     return len(x) * sum(a * b for a, b in zip(x, y, strict=True)) - sum(x) * sum(y)
 
 
 def signed_square(x: Column, y: Column) -> Fraction:
-    """Pearson's r times its absolute value, which is rational."""
+    """Return Pearson's r times its absolute value, which is rational."""
     covariance = _products(x, y)
     return Fraction(covariance * abs(covariance), _products(x, x) * _products(y, y))
 
 
 def pearson(x: Column, y: Column) -> float:
-    """Pearson's correlation coefficient."""
+    """Return Pearson's correlation coefficient."""
     square = signed_square(x, y)
     return math.copysign(math.sqrt(abs(square)), square)
 
 
 def spearman(x: Column, y: Column) -> float:
-    """Spearman's: Pearson's of the ranks, equal values sharing theirs."""
+    """Return Spearman's correlation: Pearson's of the ranks; ties share their rank."""
     return pearson(_ranks(x), _ranks(y))
 
 
 def _ranks(values: Column) -> Column:
-    """The ranks times 2, minus a constant."""
+    """Return the ranks times 2, minus a constant."""
     return tuple(sum((a > b) - (a < b) for b in values) for a in values)
 
 
 @cache
 def range_when_rounded(x: Column, y: Column) -> tuple[float, float]:
-    """The least and the greatest Pearson's r at the corners of the box of all columns that round to ``x`` and ``y``.
+    """Return the least and the greatest Pearson's r at the corners of the box of columns that round to ``x`` and ``y``.
+
     All values between are reached, and none nearer to 0 (see the derivation), while |r| may be larger inside. Raises
-    ArithmeticError if r is not of one sign."""
+    ArithmeticError if r is not of one sign.
+    """
     squares = [signed_square(a, b) for a, b in product(_corners(x), _corners(y))]
     ends = min(squares), max(squares)
     if ends[0] * ends[1] <= 0:
@@ -81,14 +84,16 @@ def _corners(values: Column) -> list[Column]:
 
 
 def interval(r: float, n: int) -> tuple[float, float]:
-    """Fisher's 95 % confidence interval for Pearson's r of ``n`` pairs."""
+    """Return Fisher's 95 % confidence interval for Pearson's r of ``n`` pairs."""
     half = Z95 / math.sqrt(n - 3)
     return math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
 
 
 def _coefficients(claim: tuple[float, float]) -> Finding:
-    """``claim``, the coefficients of the training loss with the two outcomes, must be those of one kind, Pearson's, for
-    some columns that round to those printed, or Spearman's."""
+    """Check the coefficients of the training loss with the two outcomes, ``claim``.
+
+    They must be of one kind: Pearson's, for some columns that round to those printed, or Spearman's.
+    """
     wrong: dict[str, list[str]] = {"Pearson": [], "Spearman": []}
     for said, (outcome, column) in zip(claim, OUTCOMES.items(), strict=True):
         near, far = sorted(range_when_rounded(TRAINING_LOSS, column), key=abs)
@@ -106,7 +111,7 @@ def _coefficients(claim: tuple[float, float]) -> Finding:
 
 
 def _check_ahead(claim: Callable[[float, float], bool]) -> Finding:
-    """``claim`` of the sizes of Pearson's r with either outcome, of the misalignment and of the training loss."""
+    """Check ``claim`` for the sizes of Pearson's r with each outcome, of misalignment and of training loss."""
     found = []
     for outcome, column in OUTCOMES.items():
         both = [pearson(measure, column) for measure in (MISALIGNMENT, TRAINING_LOSS)]

@@ -16,14 +16,17 @@ from theory.propositions import length, sums
 
 
 def _order(task: str) -> Checker:
-    """The error of any M over (l_test - l_train)^power: bounded as l_test grows; and with one bound for all l_train?"""
+    """Return a checker of the error of any M over (l_test - l_train)^power.
+
+    Is it bounded as l_test grows, and with one bound for all l_train?
+    """
 
     def check(power: int) -> Finding:
         growth = grows_as(error_formula(FREE, task))(power)
         if growth.status == Status.FAILS or power == 0:
             return growth
         # One step beyond training, where (l_test - l_train)^power is 1, the paper's own error grows with l_train. H_n
-        # is replaced by 0: that takes Gamma towards l_test, and so the error down.
+        # is replaced by 0: that moves Gamma towards l_test, and so makes the error smaller.
         near = papers_error(task).subs(L, N + 1)
         if sympy.limit(near.subs(H, 0), N, sympy.oo) != sympy.oo:
             return Finding(Status.HOLDS)
@@ -38,7 +41,7 @@ def _order(task: str) -> Checker:
 
 
 def papers_error(task: str) -> Expr:
-    """The error of the M that the paper takes for the optimum."""
+    """Return the error of the paper's optimum M."""
     outputs = {"length": length.constant((N + 1) / 2), "sum": sums.share_of_ones(sums.BEST)}[task]
     return error_formula(outputs, task)
 

@@ -1,1 +1,1 @@
-"""Benchmarks of long texts: tasks made here at any length, and named ones through EleutherAI's harness."""
+"""Benchmarks of long texts: synthetic tasks at any length, and published ones through EleutherAI's harness."""

@@ -1,4 +1,4 @@
-"""The data of the harness's tasks: from Hugging Face's hub, or from a folder of the same names."""
+"""The data of the harness's tasks: from Hugging Face's hub, or from a folder with the same names."""
 
 import os
 from collections.abc import Callable, Generator
@@ -14,15 +14,15 @@ OTHERS = ", ".join([*READERS][1:])
 
 
 class DataSource(NamedTuple):
-    """Where data sets are: below ``folder``, or on the hub, None. ``field`` is what errors call the setting."""
+    """The place of data sets: below ``folder``, or on the hub if it is None. ``field`` names the setting in errors."""
 
     folder: Path | None
     field: str = "data"
 
     @classmethod
     def from_folder(cls, folder: str | os.PathLike[str] | None, field: str = "data") -> "DataSource":
-        """Return the source that a user names. Raises InputError where there is no such folder."""
-        if folder is not None and not os.path.isdir(folder):  # False for names that cannot be
+        """Return the source that a user names. Raises InputError if there is no such folder."""
+        if folder is not None and not os.path.isdir(folder):  # False for invalid names
             raise InputError(f"{field}={folder}: must be a folder of data sets, OWNER/NAME each, or null for the hub")
         return cls(None if folder is None else Path(folder), field)
 
@@ -39,15 +39,15 @@ class DataSource(NamedTuple):
 
 @contextmanager
 def data_from(source: DataSource) -> Generator[None]:
-    """Let ``datasets.load_dataset`` read from the source while the block runs, or say in one line what is missing.
+    """Let ``datasets.load_dataset`` read from the source while the block runs, with one-line errors for missing data.
 
     A data set OWNER/NAME of the hub is the folder OWNER/NAME: either a copy of the hub's, whose README.md names its
-    files, or a folder for each config with a file for each split, such as ``qasper_e/test.jsonl``. Nothing of it is
-    run. What is read is kept in a temporary folder and removed.
+    files, or a folder for each config with a file for each split, such as ``qasper_e/test.jsonl``. No code of it is
+    run. Data is read by way of a temporary folder.
 
     Raises:
-        InputError: As a data set is loaded: the hub cannot be reached, the data set is not in the folder or cannot be
-            read.
+        InputError: When a data set is loaded: the hub cannot be reached, or the data set is not in the folder or not
+            readable.
     """
     import datasets  # pyright: ignore[reportMissingImports]
 
@@ -69,7 +69,7 @@ def data_from(source: DataSource) -> Generator[None]:
 
 
 def _place(path: str, name: str | None, split: str | None) -> str:
-    """Return where below the folder a data set is looked for, for people."""
+    """Return where below the folder a data set is expected, for messages."""
     file = "/".join(part for part in (path, name, split or "test") if part)
     return f"{file}.jsonl (named by the split; or {OTHERS})"
 
@@ -95,7 +95,7 @@ def _load_from_folder(
 ) -> Any:
     files = sorted(file for file in (place / (name or "")).glob("*.*") if file.suffix in READERS)
     splits: dict[str, list[str]] = {}
-    for file in files:  # test-00000-of-00002.parquet is of the split test
+    for file in files:  # test-00000-of-00002.parquet belongs to the split test
         splits.setdefault(file.stem.split("-")[0], []).append(str(file))
     try:
         if splits and (split is None or split.split("[")[0] in splits):

@@ -17,8 +17,8 @@ class Draws:
 
     Args:
         seed: The seed of a set of samples.
-        name: What is drawn for. Choices for two names are independent.
-        index: Numbers that tell samples of one name apart, such as the length and the number of the sample.
+        name: The purpose of the choices. Choices for two names are independent.
+        index: Numbers that distinguish samples of one name, such as the length and the number of the sample.
 
     Example:
         >>> from synthlab.huggingface.benchmarks.draws import Draws
@@ -29,7 +29,7 @@ class Draws:
     """
 
     def __init__(self, seed: int, name: str, *index: int):
-        # The key has two numbers or more, so no stream of synthlab.rng, whose keys have one, has the same.
+        # The key has two or more numbers, so it differs from all streams of synthlab.rng, whose keys have one.
         key = (zlib.crc32(name.encode()), *index) if index else (zlib.crc32(name.encode()), 0)
         self.generator = seed_generator(np.random.SeedSequence(entropy=seed, spawn_key=key))
 

@@ -1,5 +1,4 @@
-"""Benchmarks of long texts on a model: EleutherAI's tasks by name, and those that are made here. Needs the extra
-``evaluate``."""
+"""Benchmarks of long texts on a model: EleutherAI's tasks by name, and synthetic ones. Needs the extra ``evaluate``."""
 
 import math
 import os
@@ -32,17 +31,18 @@ def evaluate_tasks(model: Any, tokenizer: Any, tasks: Sequence[str], **options: 
             ``synthlab.huggingface.bridge.to_huggingface``.
         tokenizer: Its tokenizer; ``synthlab.huggingface.tokenizer.byte_tokenizer()`` for a run of the lab.
         tasks: Names of ``synthlab.huggingface.benchmarks.synthetic.SYNTHETIC``, such as ``needle``, and of the
-            harness's tasks and groups, such as ``longbench_e``, which has all its six groups here,
-            ``babilong_longctx`` or ``niah_single_1``.
-        options: As of ``prepared``.
+            harness's tasks and groups, such as ``longbench_e`` (here with all six groups), ``babilong_longctx`` or
+            ``niah_single_1``.
+        options: The options of ``prepared``.
 
     Returns:
-        A table with the columns task, group, length, metric, value, stderr (over samples; NaN for metrics that are no
+        A table with the columns task, group, length, metric, value, stderr (over samples; NaN for metrics that are not
         means) and samples. Scores of LongBench-E have a row for each bin of lengths, and rows of the task
         ``longbench_e`` for groups and overall, if all their tasks are there.
 
     Raises:
-        InputError: A task, length or depth cannot be had, data is missing or damaged, or tokenizer and model disagree.
+        InputError: A task, length or depth is not available, data is missing or damaged, or tokenizer and model
+            disagree.
     """
     with prepared(model, tokenizer, tasks, **options) as scores:
         return scores()
@@ -65,32 +65,31 @@ def prepared(
     field: str = "data",
     cache: ScoreCache | None = None,
 ) -> Generator[RunTasks]:
-    """Open tasks with their data, so that what is missing is refused before anything is computed.
+    """Open tasks with their data, so that missing data raises an error before anything is computed.
 
     Args:
-        model: As of ``evaluate_tasks``.
-        tokenizer: Likewise.
-        tasks: Likewise.
+        model: As in ``evaluate_tasks``.
+        tokenizer: As in ``evaluate_tasks``.
+        tasks: As in ``evaluate_tasks``.
         data: A folder with the data sets of the harness's tasks (``synthlab.huggingface.benchmarks.data``); None for
             the hub.
-        limit: The number of samples of each task at most; all unless given.
-        samples: The number of samples of tasks made here, which have no end; ``limit`` unless given.
-        seed: The seed of the samples made here, and of all that the harness draws.
-        lengths: Lengths in tokens of the tasks made here, of RULER (4,096 unless given), and of BABILong (in thousands;
-            0 unless given).
-        depths: Where the asked fact stands, from 0 to 1, for tasks made here: a row for each. Anywhere unless given.
-        max_length: The longest text that the model gets, in tokens; what its config says unless given. Longer ones lose
-            their beginning, and their number is told on standard error.
-        batch_size: Texts at once.
-        field: What errors call ``data``.
-        cache: Where scores of each task are recorded, so that the same call takes them from there; nowhere unless
-            given.
+        limit: The largest number of samples of each task; all by default.
+        samples: The number of samples of synthetic tasks, which are unlimited; ``limit`` by default.
+        seed: The seed of synthetic samples, and of the harness's random choices.
+        lengths: Lengths in tokens of synthetic tasks, of RULER (4,096 by default), and of BABILong (in thousands; 0 by
+            default).
+        depths: The depths of the queried fact in synthetic tasks, from 0 to 1: a row for each. Random by default.
+        max_length: The longest text that the model gets, in tokens; by default that of its config. Longer ones lose
+            their beginning, and their number is printed on standard error.
+        batch_size: The number of texts in a batch.
+        field: The name of ``data`` in errors.
+        cache: Where scores of each task are recorded and read by later calls; none by default.
 
     Returns:
-        A context, of a function that runs the tasks and returns the table of ``evaluate_tasks``.
+        A context manager of a function that runs the tasks and returns the table of ``evaluate_tasks``.
 
     Raises:
-        InputError: As of ``evaluate_tasks``.
+        InputError: As ``evaluate_tasks`` raises it.
     """
     require("evaluate", "lm_eval", "transformers", what="tasks")
     if not isinstance(model, nn.Module) or getattr(model, "config", None) is None:
@@ -102,7 +101,7 @@ def prepared(
     _check(tasks, made, limit, lengths, depths)
     count = min((each for each in (samples, limit) if each is not None), default=0)
     if made and count < 1:
-        raise InputError(f"samples=null: must be how many samples of {made[0]} are made, 1 or more, or give limit")
+        raise InputError(f"samples=null: must be the number of samples of {made[0]}, 1 or more; or give limit")
     source = DataSource.from_folder(data, field)
     from synthlab.huggingface.benchmarks.harness_model import HarnessModel
     from synthlab.huggingface.benchmarks.harness_tasks import make_synthetic_tasks
@@ -173,6 +172,6 @@ def _check(
     if made and not lengths:
         raise InputError(f"lengths=[]: must have a number of tokens for {made[0]}, such as 256")
     if depths and len(made) < len(tasks):
-        raise InputError(f"depths={list(depths)}: must be left out, but for the tasks {', '.join(SYNTHETIC)}")
+        raise InputError(f"depths={list(depths)}: applies only to the tasks {', '.join(SYNTHETIC)}")
     if repeated := sorted({task for task in tasks if list(tasks).count(task) > 1}):
         raise InputError(f"tasks={repeated[0]}: must be named once")

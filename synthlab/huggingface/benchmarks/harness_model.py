@@ -15,22 +15,24 @@ except ImportError as error:
         describe_missing("synthlab.huggingface.benchmarks.harness_model", "lm_eval", "evaluate")
     ) from error
 
-UNBOUNDED = 10**9  # tokens, for encodings without a longest text
+UNBOUNDED = 10**9  # number of tokens, for encodings without a longest text
 
 
 class HarnessModel(HFLM):
-    """The harness's own model class, with what it takes for granted and the lab's models lack: an end of text, a cache,
-    a bound of length. It counts the texts that lose their beginning because the model cannot take them whole.
+    """The harness's own model class, adapted to models of the lab.
+
+    It adds what the harness expects and the lab's models lack: an end of text, a cache, a bound of length. It counts
+    the texts that lose their beginning because they exceed the model's longest text.
 
     Args:
         model: A causal model of Transformers, or ``SynthlabForCausalLM``.
         tokenizer: Its tokenizer, which is copied.
-        max_length: The longest text in tokens; what its config says unless given. A model of the lab takes any length,
+        max_length: The longest text in tokens; by default that of its config. A model of the lab takes any length,
             unless its encoding has a table of positions.
-        batch_size: Texts at once. With more than one, shorter texts are padded.
+        batch_size: The number of texts in a batch. With more than one, shorter texts are padded.
 
     Raises:
-        InputError: Tokenizer and model disagree, or the model's logits are no finite numbers.
+        InputError: Tokenizer and model disagree, or the model's logits are not finite.
     """
 
     def __init__(self, model: Any, tokenizer: Any, max_length: int | None = None, batch_size: int = 1):
@@ -48,7 +50,7 @@ class HarnessModel(HFLM):
 
     @property
     def prefix_token_id(self) -> int:
-        """Return the token before a text without context: a line break where there is no special token for it."""
+        """The token before a text without context: a line break if there is no special token for it."""
         given = [self.custom_prefix_token_id, self.tokenizer.bos_token_id, self.tokenizer.eos_token_id]
         return next((token for token in given if token is not None), self._line_break())
 
@@ -72,7 +74,8 @@ class HarnessModel(HFLM):
             max_length=max_length,
             stopping_criteria=stop_sequences_criteria(self.tokenizer, stop, context.shape[1], context.shape[0]),
             pad_token_id=self.tokenizer.pad_token_id,
-            use_cache=bool(getattr(self.config, "use_cache", True)),  # not where texts change as they grow
+            # No cache where earlier tokens change as the text grows.
+            use_cache=bool(getattr(self.config, "use_cache", True)),
             **options,
         )
 
@@ -85,7 +88,7 @@ class HarnessModel(HFLM):
 
 
 def _check(model: Any, tokenizer: Any) -> None:
-    """Refuse a tokenizer of other tokens than the model's, and a model that has no numbers to give."""
+    """Raise InputError if tokenizer and model differ in tokens, or if the model's logits are not finite."""
     tokens = tokenizer("The end.", return_tensors="pt")["input_ids"]
     size = model.get_input_embeddings().num_embeddings if _has_embeddings(model) else model.config.vocab_size
     if not tokens.numel():
@@ -95,7 +98,7 @@ def _check(model: Any, tokenizer: Any) -> None:
     with torch.no_grad():
         logits = model(tokens.to(model.device)).logits
     if not torch.isfinite(logits).all():
-        raise InputError("model: its logits are no finite numbers, so nothing can be measured")
+        raise InputError("model: its logits are not finite, so nothing can be measured")
 
 
 def _has_embeddings(model: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The tasks that are made here as task objects of EleutherAI's harness. Needs the extra ``evaluate``."""
+"""The synthetic tasks as task objects of EleutherAI's harness. Needs the extra ``evaluate``."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -23,8 +23,8 @@ METRICS = ("recall", "loss", "exact")
 class SyntheticTask(ConfigurableTask):
     """A task of ``synthlab.huggingface.benchmarks.synthetic`` at one length, and one depth or all.
 
-    Metrics: ``recall``, the share of the answers in what the model writes after the prompt, as whole words; ``loss``,
-    in nats per token of the answers as the text has them; ``exact``, whether each of these tokens is the likeliest.
+    Metrics: ``recall``, the share of the answers that occur, as whole words, in the model's output after the prompt;
+    ``loss``, in nats per token of the true answers; ``exact``, 1 if each of these tokens is the likeliest.
 
     Args:
         name: The task's name in the harness.
@@ -49,7 +49,7 @@ class SyntheticTask(ConfigurableTask):
         super().__init__(config=config)
 
     def construct_requests(self, doc: Any, ctx: Any, **kwargs: Any) -> list[Any]:
-        """Make two requests: to write on, as far as the answers reach, and the likelihood of the answers."""
+        """Return two requests: one to generate as far as the answers reach, one for the likelihood of the answers."""
         kwargs.pop("apply_chat_template", None)
         kwargs.pop("chat_template", None)
         options = {"until": ["\n"], "do_sample": False, "max_gen_toks": doc["room"]}
@@ -61,7 +61,7 @@ class SyntheticTask(ConfigurableTask):
 
 
 def score_sample(doc: dict[str, Any], results: Sequence[Any]) -> dict[str, float]:
-    """Return the metrics of one sample, from what the model wrote and the answers' (log-likelihood, greedy)."""
+    """Return the metrics of one sample, from the model's output and the answers' (log-likelihood, greedy)."""
     text, (likelihood, greedy) = results
     return {"recall": share_of_answers(doc["answers"], text), "loss": -likelihood / doc["room"], "exact": float(greedy)}
 
@@ -69,8 +69,10 @@ def score_sample(doc: dict[str, Any], results: Sequence[Any]) -> dict[str, float
 def make_synthetic_tasks(
     names: Sequence[str], lengths: Sequence[int], depths: Sequence[float], count: int, encode: Encode, seed: int
 ) -> dict[str, tuple[SyntheticTask, str, str, int]]:
-    """Make task objects, by their names in the harness, each with its task, its group (``depth=0.5``, or ``made`` over
-    all depths) and length."""
+    """Return task objects, by their names in the harness, each with its task, group and length.
+
+    The group is ``depth=0.5``, or ``made`` over all depths.
+    """
     tasks = {}
     for name in names:
         for length in lengths:

@@ -15,11 +15,11 @@ def longbench_table(frames: Frames) -> pd.DataFrame:
     """Return the LongBench-E score of each model: tables 1 to 5, 9, 10.
 
     Args:
-        frames: Scores of ``evaluate_tasks`` by the row's name, or by (row, column), such as
-            ``("L_train + 0.1 L_misalign", 200)``, where a column is a number of training steps.
+        frames: Scores of ``evaluate_tasks`` by the row's name, or by (row, column), such as ``("L_train + 0.1
+            L_misalign", 200)``, where a column is a number of training steps.
 
     Raises:
-        InputError: One has not all 13 tasks.
+        InputError: A table lacks one of the 13 tasks.
     """
     scores = pd.Series({name: _tabulate_overall(name, frame)[ALL] for name, frame in frames.items()})
     if isinstance(scores.index, pd.MultiIndex):
@@ -28,7 +28,7 @@ def longbench_table(frames: Frames) -> pd.DataFrame:
 
 
 def longbench_bins(frames: Frames) -> pd.DataFrame:
-    """Return the same score in bins of the texts' lengths in words, 0-4k, 4-8k and 8k+, as LongBench reports it."""
+    """Return the same score by the texts' lengths in words, in LongBench's bins 0-4k, 4-8k and 8k+."""
     return pd.DataFrame({name: _tabulate_overall(name, frame) for name, frame in frames.items()}).T[[*BINS, ALL]]
 
 
@@ -45,7 +45,7 @@ def babilong_table(frames: Frames) -> pd.DataFrame:
 
 
 def depth_table(frames: Frames, task: str = "facts", metric: str = "recall") -> pd.DataFrame:
-    """Return a score at each depth of the asked fact, over all lengths: table 7, with a task made here."""
+    """Return a score at each depth of the queried fact, over all lengths: table 7, with a synthetic task."""
     found = {}
     for name, frame in frames.items():
         own = frame[(frame.task == task) & (frame.metric == metric) & frame.group.str.startswith("depth=")]

@@ -1,5 +1,7 @@
-"""Tasks that EleutherAI's harness has, by name: which call of it runs them, and the rows of their scores. Needs the
-extra ``evaluate``."""
+"""The tasks of EleutherAI's harness, by name: how to run them, and the rows of their scores.
+
+Needs the extra ``evaluate``.
+"""
 
 import json
 import random
@@ -28,13 +30,13 @@ from synthlab.huggingface.benchmarks.scores import (
 )
 from synthlab.huggingface.benchmarks.synthetic import SYNTHETIC
 
-FOLDERS = ("longbench", "babilong", "ruler")  # of the harness's tasks; all 14,000 take half a minute to list
+FOLDERS = ("longbench", "babilong", "ruler")  # folders of the harness's tasks; all 14,000 take half a minute to list
 BABILONG = "babilong"
-SHOWN = 300  # letters of a reason
+SHOWN = 300  # the most characters of a reason in an error
 
 
 class Setting(NamedTuple):
-    """What all calls of the harness share."""
+    """The settings that all calls of the harness share."""
 
     lm: Any
     seed: int
@@ -42,8 +44,7 @@ class Setting(NamedTuple):
 
 
 class ReadyTask(NamedTuple):
-    """A task object with its data, a name of its own, and what makes rows of its samples and of the harness's
-    results."""
+    """A task object with its data, a unique name, and a function from its samples and results to rows."""
 
     label: str
     task: Any
@@ -53,11 +54,12 @@ class ReadyTask(NamedTuple):
 def load_published_tasks(
     names: Sequence[str], source: DataSource, tokenizer: Any, lengths: Sequence[int], seed: int
 ) -> list[ReadyTask]:
-    """Open the harness's tasks with their data, inside ``data_from`` of the source. BABILong takes one length a call,
-    and others none.
+    """Open the harness's tasks with their data, inside ``data_from`` of the source.
+
+    BABILong takes one length a call, other tasks none.
 
     Raises:
-        InputError: A name or a length cannot be had, or data is missing or damaged.
+        InputError: A name or a length is not available, or data is missing or damaged.
     """
     babilong = [name for name in names if name.startswith(BABILONG)]
     named = [thousands(each) for each in (lengths or (0,))] if babilong else []
@@ -88,7 +90,7 @@ def load_published_tasks(
 
 
 def save_tokenizer(tokenizer: Any, folder: str) -> None:
-    """Save a tokenizer for the tasks that open it themselves. They trust code that it names, so it names none."""
+    """Save a tokenizer for tasks that open it themselves, without references to code, which they would trust."""
     tokenizer.save_pretrained(folder)
     config = Path(folder) / "tokenizer_config.json"
     known = json.loads(config.read_text(encoding="utf-8"))
@@ -105,9 +107,11 @@ def _rows(task: str, samples: Sequence[LoggedSample], aggregated: Mapping[str, A
 
 
 def run_task(setting: Setting, task: Any) -> dict[str, Any]:
-    """Run a task object and return the harness's results and samples. Does what its ``simple_evaluate`` does, without a
-    list of all tasks and an account of the machine, which take a minute. Raises InputError for data that it cannot
-    evaluate."""
+    """Run a task object and return the harness's results and samples.
+
+    This does what the harness's ``simple_evaluate`` does, without its list of all tasks and its description of the
+    machine, which take a minute. Raises InputError for data that it cannot evaluate.
+    """
     import lm_eval  # pyright: ignore[reportMissingImports]
 
     seed_all(setting.seed)
@@ -117,16 +121,16 @@ def run_task(setting: Setting, task: Any) -> dict[str, Any]:
     loaded = {"tasks": {task.task_name: task}, "groups": {}}
     try:
         out = lm_eval.evaluate(setting.lm, loaded, limit=setting.limit, bootstrap_iters=0)
-    except Exception as error:  # of a sample that lacks a field, say, or has one of another kind
+    except Exception as error:  # for example a sample without a field, or with one of another type
         if isinstance(error, InputError) or is_of_memory(error):
             raise
         raise InputError(f"tasks={task.task_name}: cannot be evaluated: {format_error(error):.{SHOWN}}") from None
-    assert out is not None  # only on processes of a higher rank
+    assert out is not None  # None only on processes of a higher rank
     return out
 
 
 def seed_all(seed: int) -> None:
-    """Seed what tasks of the harness draw from: their data, as they are made, and their examples."""
+    """Seed the generators that tasks of the harness use for their data and examples."""
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002
     torch.manual_seed(seed)
@@ -140,20 +144,20 @@ def _load(names: Sequence[str], metadata: dict[str, Any], seed: int) -> list[Any
         loaded = list(manager.load(list(names))["tasks"].values())
     except InputError:
         raise
-    except Exception as error:  # of the data, which may be anything, or of a package that a task needs
+    except Exception as error:  # from the data, which may be anything, or from a missing package
         if is_of_memory(error) or (isinstance(error, LookupError) and "punkt" in str(error)):
             raise
         raise InputError(f"tasks={', '.join(names)}: cannot be made: {format_error(error):.{SHOWN}}") from None
     for task in loaded:
         if getattr(task, "UNSAFE_CODE", False):
-            raise InputError(f"tasks={task.task_name}: runs what the model writes; must be a task that does not")
+            raise InputError(f"tasks={task.task_name}: executes code that the model writes; choose another task")
         if task.task_name in GROUP_OF and "length" not in task.test_docs().column_names:
             raise InputError(f"tasks={task.task_name}: its data must have the field length, a number of words")
     return loaded
 
 
 def _manager(names: Sequence[str], metadata: dict[str, Any]) -> Any:
-    """Open the harness's smallest list of tasks that has all names. Raises InputError for a name that it lacks."""
+    """Open the harness's smallest list of tasks that has all names. Raises InputError for an unknown name."""
     from lm_eval import tasks  # pyright: ignore[reportMissingImports]
 
     folder = Path(tasks.__file__).parent
@@ -171,10 +175,10 @@ def _manager(names: Sequence[str], metadata: dict[str, Any]) -> Any:
 
 
 def thousands(length: int) -> str:
-    """Write a length as BABILong names it: ``4k``."""
+    """Return a length as BABILong names it: ``4k``."""
     for unit in (1000, 1024):
         times, rest = divmod(length, unit)
-        if not rest and not times & (times - 1):  # 128,000 is 125 times 1,024, too
+        if not rest and not times & (times - 1):  # 128,000 is also 125 times 1,024
             return f"{times}k"
     raise InputError(
         f"lengths={length}: must be 1000 or 1024 times 0, 1, 2, 4, ... for BABILong, which has 0k, 1k, 2k, 4k"

@@ -1,7 +1,7 @@
-"""What the harness's RULER tasks need besides data sets: NLTK's sentences, two files of questions, and room.
+"""Requirements of the harness's RULER tasks besides data sets: NLTK's sentences, two files of questions, and length.
 
-The harness makes RULER's texts itself. Some of its loops try for ever where a length leaves no room for a text, and
-catch whatever might end them; so that is checked before.
+The harness makes RULER's texts itself. Some of its loops never end if a length is too short for a text, and catch
+whatever could end them; so lengths are checked before.
 """
 
 import io
@@ -20,20 +20,22 @@ from synthlab.huggingface.benchmarks.data import DataSource
 from synthlab.huggingface.benchmarks.sample import Encode
 
 TASKS = "lm_eval.tasks.ruler"
-GROUPS = ("ruler", "longcxt")  # which have all its tasks
-NAMES = ("ruler", "niah_", *GROUPS)  # how names of its tasks and groups begin
+GROUPS = ("ruler", "longcxt")  # groups with all its tasks
+NAMES = ("ruler", "niah_", *GROUPS)  # prefixes of names of its tasks and groups
 PUNKT = "nltk_data/tokenizers/punkt_tab/english"
-DRAWS = 4  # texts that are made to learn what the shortest takes
-MARGIN = 1.1  # for texts that are longer than those
+DRAWS = 4  # number of texts that are made to measure the shortest
+MARGIN = 1.1  # margin for longer texts than those
 
 
 @contextmanager
 def ruler_files(source: DataSource) -> Generator[None]:
-    """While it is open, RULER's tasks find their files in the source: NLTK's ``punkt_tab`` below ``nltk_data``, and
-    those of SQuAD and HotpotQA below ``ruler``, by their names. Afterwards all is as before.
+    """Let RULER's tasks find their files in the source while the block runs.
+
+    They are NLTK's ``punkt_tab`` below ``nltk_data``, and the files of SQuAD and HotpotQA below ``ruler``, by their
+    names.
 
     Raises:
-        InputError: A file is not there, as a task that needs it is made.
+        InputError: A file is missing when a task that needs it is made.
     """
     import nltk  # pyright: ignore[reportMissingImports]
     import requests  # pyright: ignore[reportMissingModuleSource]
@@ -42,7 +44,7 @@ def ruler_files(source: DataSource) -> Generator[None]:
     if source.folder is None:
         nltk.download = partial(download, quiet=True, print_error_to=io.StringIO())
     else:
-        nltk.download = lambda *_, **__: False  # a folder is all that is asked for
+        nltk.download = lambda *_, **__: False  # nothing is downloaded if there is a folder
         nltk.data.path.append(str(source.folder / "nltk_data"))
     requests.get = partial(_file_of, get, source)
     try:
@@ -57,12 +59,12 @@ def ruler_files(source: DataSource) -> Generator[None]:
 
 
 def _file_of(get: Callable[..., Any], source: DataSource, url: str, **options: Any) -> Any:
-    """Answer as ``requests.get`` does, for a file of questions."""
+    """Return what ``requests.get`` returns, for a file of questions."""
     name = url.rsplit("/", 1)[-1]
     if source.folder is None:
         try:
             return get(url, **options)
-        except OSError as error:  # of which those of requests are
+        except OSError as error:  # includes those of requests
             raise source.make_error(url, f"ruler/{name}", type(error).__name__) from None
     try:
         content = json.loads((source.folder / "ruler" / name).read_text(encoding="utf-8"))
@@ -79,7 +81,7 @@ def _explain_missing_punkt(source: DataSource, error: LookupError) -> InputError
 
 
 def _forget() -> None:
-    """Let RULER's modules begin anew for the next call: they keep texts, tokenizers, and a generator that goes on."""
+    """Reset RULER's modules for the next call: they keep texts, tokenizers, and a running generator."""
     for name in [name for name in sys.modules if name == TASKS or name.startswith(f"{TASKS}.")]:
         del sys.modules[name]
     sentences = sys.modules.get("nltk.tokenize")
@@ -89,15 +91,15 @@ def _forget() -> None:
 
 
 def check_room(names: Iterable[str], lengths: Sequence[int], encode: Encode) -> None:
-    """Refuse lengths at which RULER has no text, with this tokenizer.
+    """Raise InputError for lengths that are too short for RULER's texts with this tokenizer.
 
     Args:
         names: Tasks and groups.
-        lengths: In tokens; 4,096, as in the harness, if there are none.
-        encode: A text's tokens.
+        lengths: In tokens; 4,096 if empty, as in the harness.
+        encode: Returns a text's tokens.
 
     Raises:
-        InputError: A length is less than the shortest text takes, or a tokenizer cuts an example into too many tokens.
+        InputError: A length is shorter than the shortest text, or a tokenizer makes too many tokens of an example.
     """
     for name, least_of in LEAST.items():
         if not {name, *GROUPS} & set(names):
@@ -109,7 +111,7 @@ def check_room(names: Iterable[str], lengths: Sequence[int], encode: Encode) -> 
 
 
 def _common_words(encode: Encode, length: int) -> int:
-    """Count the tokens of the shortest prompt of ``ruler_cwe``, with its example, and room for the answer: 10 words."""
+    """Count the tokens of the shortest prompt of ``ruler_cwe``, with its example and the answer's 10 words."""
     example, text, answer = import_module(f"{TASKS}.cwe_utils").generate_input_output(10, length)
     return len(encode(f"{example}\n{text} {' '.join(f'{i}. {word}' for i, word in enumerate(answer))}")) + 120
 
@@ -126,7 +128,10 @@ def _tracking(encode: Encode, _: int) -> int:
 
 
 def _frequent_words(encode: Encode, _: int) -> int:
-    """What a text of ``ruler_fwe`` takes in which the third word occurs once; it has 50 tokens for each of 4 words."""
+    """Count the tokens of a text of ``ruler_fwe`` in which the third word occurs once.
+
+    It has 50 tokens for each of 4 words.
+    """
     template = import_module(f"{TASKS}.fwe_utils").TEMPLATE
     return max(200, len(encode(template.format(context=" ".join(["qwzxkv"] * 32), query=""))))
 

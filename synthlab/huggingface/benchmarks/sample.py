@@ -1,4 +1,4 @@
-"""A sample of a benchmark: a text that ends with a question, the answers, and how it gets its length."""
+"""Samples of a benchmark: a text that ends with a question, the answers, and how to reach a length."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from itertools import islice
 
 from synthlab.errors import InputError
 
-Encode = Callable[[str], Sequence[int]]  # a text's tokens, with those that a tokenizer adds to each text
-Unit = tuple[float | None, str]  # a sentence or a word, and its place: a key to sort by, or None for an even spread
+Encode = Callable[[str], Sequence[int]]  # from a text to its tokens, with those that a tokenizer adds to each text
+Unit = tuple[float | None, str]  # a sentence or a word, and its place: a sort key, or None for an even spread
 
 
 @dataclass(frozen=True)
@@ -16,11 +16,11 @@ class Sample:
 
     Attributes:
         prompt: The text and the beginning of the answer, such as ``... The code of tavu is``.
-        answers: What has to follow, in any order.
-        depth: Where the fact stands that is asked for, from 0, the beginning, to 1; where several facts are, the first.
-            NaN where the answer is spread over the whole text.
+        answers: The expected answers, in any order.
+        depth: The place of the queried fact, from 0, the beginning, to 1; of several facts, the first. NaN if the
+            answer is spread over the whole text.
         tokens: The number of tokens of the prompt and the answers together, ``prompt + target``.
-        room: How many of them the answers take.
+        room: The number of these tokens that belong to the answers.
     """
 
     prompt: str
@@ -31,7 +31,7 @@ class Sample:
 
     @property
     def target(self) -> str:
-        """Return the answers as they follow the prompt: `` 48213, 90210``."""
+        """The answers as they follow the prompt: `` 48213, 90210``."""
         return join_answers(self.answers)
 
     def encoded(self, encode: Encode) -> tuple[list[int], int]:
@@ -41,15 +41,15 @@ class Sample:
 
 @dataclass(frozen=True)
 class Draft:
-    """A sample before it has its length.
+    """A sample before its length is fixed.
 
     Attributes:
-        placed: What the answer follows from, with its places, from 0 to 1.
-        units: What makes a text long, without end, or as much as there is.
-        question: What ends the text.
-        answers: The answers, whatever number of units there is.
+        placed: The facts that give the answer, with their places, from 0 to 1.
+        units: The units that lengthen a text, unlimited or finite.
+        question: The end of the text.
+        answers: The answers, for any number of units.
         depth: As in ``Sample``.
-        opening: What begins the text.
+        opening: The beginning of the text.
         fillers: Units that may be added to any others, any number of times, the longest first.
     """
 
@@ -69,15 +69,15 @@ class Draft:
 
 
 def join_answers(answers: Sequence[str]) -> str:
-    """Write answers as they follow a prompt."""
+    """Return answers as they follow a prompt."""
     return " " + ", ".join(answers)
 
 
 def fit_to_length(draft: Draft, length: int, encode: Encode, task: str) -> Sample:
-    """Return a draft with as many units as ``length`` tokens hold.
+    """Return the sample of a draft with as many units as fit into ``length`` tokens.
 
     Raises:
-        InputError: It is longer without any unit, or there are no more units, or units have no tokens.
+        InputError: The draft is longer than that without any unit, or has too few units, or units have no tokens.
     """
 
     def size(units: Sequence[Unit]) -> int:
@@ -96,7 +96,7 @@ def fit_to_length(draft: Draft, length: int, encode: Encode, task: str) -> Sampl
             what = "has no longer text" if len(units) == held else "gets no more tokens from this tokenizer"
             raise InputError(f"length={length}: must be less; {task} {what} than {before} tokens")
     over = len(units)
-    while over - held > 1:  # the units up to ``held`` fit, those up to ``over`` do not
+    while over - held > 1:  # up to ``held`` units fit, ``over`` units do not
         middle = (held + over) // 2
         held, over = (middle, over) if size(units[:middle]) <= length else (held, middle)
     units = units[:held]

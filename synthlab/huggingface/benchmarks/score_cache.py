@@ -1,4 +1,4 @@
-"""Scores of tasks that were run, so that an interrupted call goes on where it was."""
+"""Recorded scores of tasks, with which an interrupted call continues."""
 
 import hashlib
 import json
@@ -13,13 +13,13 @@ from synthlab.huggingface.benchmarks.scores import COLUMNS
 from synthlab.huggingface.cache import Cache
 from synthlab.storage.files_base import Files
 
-VERSION = 1  # raised when a task of the same samples and model gets other scores
+VERSION = 1  # raise this when a task with the same samples and model gets other scores
 
 
 class Scored(BaseModel):
-    """A task's rows, and how many texts were asked for and lost their beginning."""
+    """A task's rows, and the numbers of texts, and of texts that lost their beginning."""
 
-    model_config = STRICT | ConfigDict(allow_inf_nan=True)  # one sample has no standard error
+    model_config = STRICT | ConfigDict(allow_inf_nan=True)  # one sample has no standard error, NaN
     rows: list[dict[str, str | float | int]]
     requests: int
     cut: int
@@ -30,7 +30,7 @@ class ScoreCache(Cache[Scored]):
 
     Args:
         files: The folder.
-        model: A checksum of all that decides what the model answers, its tokenizer included.
+        model: A checksum of everything that decides the model's output, its tokenizer included.
     """
 
     def __init__(self, files: Files, model: str):
@@ -38,8 +38,10 @@ class ScoreCache(Cache[Scored]):
         self.model = model
 
     def identity(self, label: str, task: Any, limit: int | None, *setting: object) -> str:
-        """Return a checksum of all that decides a task's scores: its ``label``, its samples, the model, the harness's
-        version, and ``setting``."""
+        """Return a checksum of everything that decides a task's scores.
+
+        That is its ``label``, its samples, the model, the harness's version, and ``setting``.
+        """
         docs = hashlib.sha256()
         for doc in islice(task.eval_docs, limit):
             docs.update(json.dumps(doc, sort_keys=True, default=str).encode())
@@ -47,6 +49,6 @@ class ScoreCache(Cache[Scored]):
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:32]
 
     def read(self, identity: str) -> Scored | None:
-        """Return the scores of a task; None for those that are not recorded, or damaged."""
+        """Return the scores of a task; None if they are not recorded, or damaged."""
         found = super().read(identity)
         return found if found and all([*row] == COLUMNS for row in found.rows) else None

@@ -20,7 +20,7 @@ LONGBENCH_E = {
     "code": ("lcc", "repobench-p"),
 }
 GROUP_OF = {f"longbench_{task}_e": group for group, tasks in LONGBENCH_E.items() for task in tasks}
-BINS = {"0-4k": (0, 4000), "4-8k": (4000, 8000), "8k+": (8000, math.inf)}  # words, as the data set counts them
+BINS = {"0-4k": (0, 4000), "4-8k": (4000, 8000), "8k+": (8000, math.inf)}  # in words, as the data set counts them
 ALL = "all"
 
 Rows = list[dict[str, Any]]
@@ -30,15 +30,16 @@ LoggedSample = Mapping[str, Any]
 def make_rows(
     task: str, samples: Sequence[LoggedSample], aggregated: Mapping[str, Any], group: str = "", length: str = ALL
 ) -> Rows:
-    """Return a row for each metric of a task: the harness's value, and the standard error over samples where that value
-    is their mean, else NaN.
+    """Return a row for each metric of a task: the harness's value and its standard error over samples.
+
+    The standard error is NaN if the value is not the mean over samples.
 
     Args:
         task: The name in the table.
         samples: The harness's samples of the task.
         aggregated: Its results, by ``metric,filter``.
-        group: What the rows say of the group.
-        length: And of the length.
+        group: The group in the rows.
+        length: The length in the rows.
     """
     made: Rows = []
     for filtered in dict.fromkeys(sample["filter"] for sample in samples):
@@ -59,8 +60,10 @@ def make_rows(
 def group_by_length(
     task: str, samples: Sequence[LoggedSample], group: str, length_of: Callable[[LoggedSample], str], metric: str
 ) -> Rows:
-    """Return a row for each length of the samples, in order of first appearance. A metric that a sample lacks is its
-    score of that length, as RULER names them."""
+    """Return a row for each length of the samples, in order of first appearance.
+
+    If a sample lacks the metric, its score is the metric named by its length, as in RULER.
+    """
     lengths: dict[str, list[float]] = {}
     for sample in samples:
         length = length_of(sample)
@@ -70,7 +73,7 @@ def group_by_length(
 
 
 def longbench_bin(sample: LoggedSample) -> str:
-    """Return the bin of LongBench-E that a sample's text is in, by its length in words."""
+    """Return the bin of LongBench-E of a sample's text, by its length in words."""
     return next(name for name, (low, high) in BINS.items() if low <= sample["doc"]["length"] < high)
 
 
@@ -82,9 +85,11 @@ def longbench_rows(task: str, samples: Sequence[LoggedSample], aggregated: Mappi
 
 
 def longbench_groups(frame: pd.DataFrame) -> Rows:
-    """Return rows of the task ``longbench_e``: for each length, each group's mean over its tasks, and in the group
-    ``all`` the mean over groups, as the harness averages, whose standard errors are those of means of independent
-    numbers. Only for groups, and lengths, of which all tasks are there."""
+    """Return rows of the task ``longbench_e``, with means over groups as the harness averages.
+
+    For each length there is each group's mean over its tasks, and in the group ``all`` the mean over groups. Standard
+    errors are those of means of independent numbers. Groups and lengths that lack a task are omitted.
+    """
     made: Rows = []
     scores = frame[(frame.metric == "score") & frame.task.isin(GROUP_OF)]
     for length in (ALL, *BINS):

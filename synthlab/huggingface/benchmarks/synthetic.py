@@ -27,7 +27,7 @@ SYNTHETIC: dict[str, Callable[[Draws, float], Draft]] = {
     "frequent_words": frequent_words,
     "facts": facts,
 }
-LONGEST = 10**7  # tokens of a text
+LONGEST = 10**7  # the most tokens of a text
 WITHOUT_DEPTH = ("common_words", "frequent_words")
 
 
@@ -35,8 +35,10 @@ WITHOUT_DEPTH = ("common_words", "frequent_words")
 def samples(
     task: str, length: int, count: int, encode: Encode, seed: int = 0, depth: float | None = None
 ) -> Iterator[Sample]:
-    """Make samples of a task, each of at most ``length`` tokens with its answers, and as long as whole sentences allow:
-    a further sentence of the shortest kind, or the next word, would be too much.
+    """Yield samples of a task, each of at most ``length`` tokens with its answers.
+
+    Samples are as long as whole sentences allow: another sentence of the shortest kind, or the next word, would exceed
+    the length.
 
     Sample i is the same whatever ``count`` is.
 
@@ -44,16 +46,16 @@ def samples(
         task: A name of ``SYNTHETIC``.
         length: The number of tokens of a text, its question and the answers.
         count: The number of samples.
-        encode: A text's tokens: ``lambda text: tokenizer(text)["input_ids"]`` for a tokenizer of Transformers,
+        encode: Returns a text's tokens: ``lambda text: tokenizer(text)["input_ids"]`` for a tokenizer of Transformers,
             ``synthlab.language.languages.text.Text.encode`` for bytes.
         seed: The seed of the samples.
-        depth: Where the fact stands that is asked for, from 0, the beginning, to 1, the end. Uniform unless given.
+        depth: The place of the queried fact, from 0, the beginning, to 1, the end. Uniform by default.
 
     Returns:
         An iterator over the samples, which are made one by one.
 
     Raises:
-        InputError: There is no such task or depth, or a text of the task cannot have this length.
+        InputError: There is no such task or depth, or the task has no text of this length.
 
     Example:
         >>> from synthlab.huggingface.benchmarks.synthetic import samples
@@ -90,7 +92,7 @@ def samples(
 
 
 def share_of_answers(answers: tuple[str, ...] | list[str], text: str) -> float:
-    """Return the share of the answers that a text has, as whole words.
+    """Return the share of the answers that occur in a text, as whole words.
 
     Example:
         >>> from synthlab.huggingface.benchmarks.synthetic import share_of_answers

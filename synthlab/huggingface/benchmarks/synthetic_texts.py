@@ -1,5 +1,7 @@
-"""The texts of the synthetic tasks: needles, chains of facts and lists of words, after RULER (Hsieh et al. 2024) and
-BABILong (Kuratov et al. 2024), with words of our own."""
+"""The texts of the synthetic tasks: needles, chains of facts and lists of words, with words of our own.
+
+They follow RULER (Hsieh et al. 2024) and BABILong (Kuratov et al. 2024).
+"""
 
 import math
 from collections.abc import Iterator
@@ -11,27 +13,27 @@ from synthlab.huggingface.benchmarks.draws import Draws
 from synthlab.huggingface.benchmarks.sample import Draft, Unit
 from synthlab.huggingface.benchmarks.words import MOVES, PERSONS, ROOMS, SHORT, draw_numbers, names, write_background
 
-NEEDLES = 4  # with several keys or values, as in RULER
-CHAIN = 3  # variables of one value
-OTHERS = 2  # moves of other persons
-ANSWERS = 3  # common words
-REPEATS = 4  # of a common word; RULER has 30, against 3 of any other
-VOCABULARY = 50  # of frequent_words
-POWER = 2.0  # of Zipf's law, as in RULER
+NEEDLES = 4  # number of keys or values, as in RULER
+CHAIN = 3  # number of variables with one value
+OTHERS = 2  # number of moves of other persons
+ANSWERS = 3  # number of common words
+REPEATS = 4  # repetitions of a common word; RULER has 30, against 3 of any other
+VOCABULARY = 50  # number of words of frequent_words
+POWER = 2.0  # exponent of Zipf's law, as in RULER
 
 
 def needle(draws: Draws, depth: float) -> Draft:
-    """One name and its code."""
+    """Draw a text with one name and its code."""
     return _keys(draws, depth, 1)
 
 
 def needle_keys(draws: Draws, depth: float) -> Draft:
-    """Four names with their codes, of which one is asked for; the others are anywhere."""
+    """Draw a text with four names and their codes, of which one is queried; the others are anywhere."""
     return _keys(draws, depth, NEEDLES)
 
 
 def needle_values(draws: Draws, depth: float) -> Draft:
-    """One name with four codes, all asked for; the first is at ``depth``, the others anywhere after it."""
+    """Draw a text with one name and four codes, all queried; the first is at ``depth``, others anywhere after it."""
     key = next(names(draws))
     places = sorted([depth, *(draws.draw_between(depth, 1) for _ in range(NEEDLES - 1))])
     codes = draw_numbers(draws, NEEDLES)
@@ -49,16 +51,17 @@ def _keys(draws: Draws, depth: float, count: int) -> Draft:
 def in_background(
     draws: Draws, facts: list[tuple[float, str]], question: str, answers: tuple[str, ...], depth: float
 ) -> Draft:
-    """Facts at their places among sentences that have nothing to do with them."""
+    """Return a draft with facts at their places among unrelated sentences."""
     units = ((None, sentence) for sentence in write_background(draws))
     return Draft(facts, units, question, answers, depth, fillers=tuple((None, text) for text in SHORT))
 
 
 def tracking(draws: Draws, depth: float) -> Draft:
-    """Two chains of three variables: the first of a chain is set to a number, each other to the one before it. Which
-    have the number of the first chain? (RULER's variable tracking, which by default has one chain of five.)
+    """Draw two chains of three variables, and ask which variables have the number of the first chain.
 
-    The asked chain begins at ``depth``; what follows of a chain is anywhere after it.
+    The first variable of a chain is set to a number, each other to the one before it (RULER's variable tracking, which
+    by default has one chain of five). The queried chain begins at ``depth``; the rest of a chain is anywhere after its
+    beginning.
     """
     variables, values, facts = list(islice(names(draws), 2 * CHAIN)), draw_numbers(draws, 2), []
     for chain, value in enumerate(values):
@@ -73,10 +76,10 @@ def tracking(draws: Draws, depth: float) -> Draft:
 
 
 def facts(draws: Draws, depth: float) -> Draft:
-    """Persons move from room to room, in background text. Where is one of them now? (bAbI's task 1 as in BABILong,
-    Kuratov et al. 2024; wording of our own.)
+    """Draw moves of persons between places, in background text, and ask where one of them is now.
 
-    The person's last move is at ``depth``, an earlier one anywhere before it; another person's moves are anywhere.
+    This is bAbI's task 1 as in BABILong (Kuratov et al. 2024), with wording of our own. The person's last move is at
+    ``depth``, an earlier one anywhere before it; another person's moves are anywhere.
     """
     asked, other = draws.draw_some(PERSONS, 2)
     before, now = draws.draw_some(ROOMS, 2)
@@ -87,8 +90,8 @@ def facts(draws: Draws, depth: float) -> Draft:
 
 
 def common_words(draws: Draws, depth: float) -> Draft:
-    """Three words occur four times each, all others once."""
-    del depth  # the answer is everywhere
+    """Draw a list in which three words occur four times each, all others once."""
+    del depth  # the answer is spread over the text
     words = names(draws)
     common = list(islice(words, ANSWERS))
     placed = [(draws.draw_between(0, 1), word) for word in common for _ in range(REPEATS)]
@@ -97,7 +100,7 @@ def common_words(draws: Draws, depth: float) -> Draft:
 
 
 def frequent_words(draws: Draws, depth: float) -> Draft:
-    """Words are drawn by Zipf's law. Each of the three most frequent ones occurs more often than any other."""
+    """Draw words by Zipf's law. Each of the three most frequent ones occurs more often than any other."""
     del depth
     words = list(islice(names(draws), VOCABULARY))
     top = words[:ANSWERS]
@@ -107,7 +110,7 @@ def frequent_words(draws: Draws, depth: float) -> Draft:
 
 
 def _zipf(draws: Draws, words: list[str]) -> Iterator[Unit]:
-    """Words by Zipf's law. Where another word would draw level with one of the first three, that one comes instead."""
+    """Yield words by Zipf's law; a word that would be as frequent as one of the first three is replaced by that one."""
     chances = torch.arange(1, len(words) + 1, dtype=torch.float64) ** -POWER
     counts = [1] * ANSWERS + [0] * (len(words) - ANSWERS)
     while True:

@@ -1,1 +1,1 @@
-"""Extend the context of a causal model of Hugging Face by training. ``synthlab extend``."""
+"""Extension of the context of a causal model of Hugging Face by fine-tuning: ``synthlab extend``."""

@@ -1,4 +1,4 @@
-"""Extend a model: check, measure, train, measure, save."""
+"""The steps of an extension: check, measure, train, measure, save."""
 
 import json
 import math
@@ -75,7 +75,7 @@ def _device(settings: Settings) -> str:
 
 
 def _check_output(settings: Settings, output: Path) -> None:
-    """Refuse an address, a name that no folder can have, and a folder in which something else is."""
+    """Raise InputError for an address, an invalid folder name, and a folder with other content."""
     if "://" in settings.output:
         raise InputError(f"output={settings.output}: must be a folder of this machine")
     try:
@@ -87,7 +87,7 @@ def _check_output(settings: Settings, output: Path) -> None:
     if output.exists() and not output.is_dir():
         raise InputError(f"output={output}: is no folder")
     if (output / MODEL).exists():
-        raise InputError(f"output={output}: holds a finished extension; give another folder")
+        raise InputError(f"output={output}: already has a finished extension; give another folder")
     if not output.exists() or not any(output.iterdir()):
         return
     begun = read_settings(output)
@@ -100,14 +100,14 @@ def _check_output(settings: Settings, output: Path) -> None:
 
 
 def _check_rank(settings: Settings, width: int) -> None:
-    """Refuse adapters of a higher rank than the weights that they change."""
+    """Raise InputError for adapters of a higher rank than the weights that they change."""
     rank = settings.adapters.get("rank", 0)
     if rank > width:
         raise InputError(f"adapters.rank={rank}: must be at most {width}, the width of the model")
 
 
 def _plan_windows(settings: Settings, trained: int, heads: int) -> WindowPlan:
-    """Plan the windows, which depend on the model's context and heads. Raises InputError for what does not fit."""
+    """Return the plan of windows for the model's context and heads. Raises InputError if it does not fit."""
     full = settings.factor * trained
     window = settings.window or (full if settings.positions["name"] == "contiguous" else trained)
     given = dict(settings.positions)
@@ -117,15 +117,15 @@ def _plan_windows(settings: Settings, trained: int, heads: int) -> WindowPlan:
     plan = WindowPlan(window, None if contiguous else sampler, settings)
     if settings.method["name"] == "clex" and min(sampler.reach(window), full) <= trained:
         raise InputError(
-            f"method=clex: has weights that are trained beyond {trained} tokens alone; choose positions that reach "
-            f"farther, as positions=clex, or a larger window than {window}, and a factor of 2 or more"
+            f"method=clex: has weights that only training beyond {trained} tokens affects; choose larger "
+            f"positions, such as positions=clex, or a larger window than {window}, and a factor of 2 or more"
         )
     PATTERNS.build(settings.pattern).mask(heads, window)
     return plan
 
 
 def _read_losses(output: Path) -> Losses | None:
-    """Return the losses before training, of an extension that is resumed."""
+    """Return the losses before training, from an extension that is resumed."""
     try:
         return Losses(**parse_json(Folder(output).read(LOSSES))["before"])
     except (OSError, ValueError, KeyError, TypeError):

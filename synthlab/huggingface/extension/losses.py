@@ -1,4 +1,4 @@
-"""The loss of a causal model within the context that it was trained on, and beyond."""
+"""The loss of a causal model within its original context, and beyond."""
 
 from typing import Any, NamedTuple
 
@@ -7,12 +7,15 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-CHUNK = 1024  # tokens whose probabilities are computed at once: a row of 32,000 in 32 bits for each
+CHUNK = 1024  # number of tokens whose probabilities are computed at once: 32,000 numbers of 32 bits for each
 
 
 class Losses(NamedTuple):
-    """Cross-entropy of next tokens, in nats: ``within``, in texts of N tokens; ``beyond``, of the tokens that follow
-    the first N of texts of factor N tokens, None for factor 1."""
+    """Cross-entropy of next tokens, in nats.
+
+    ``within`` is the loss in texts of N tokens, ``beyond`` that of the tokens after the first N in texts of factor N
+    tokens; None for factor 1.
+    """
 
     within: float
     beyond: float | None
@@ -23,20 +26,20 @@ class Losses(NamedTuple):
 
 @torch.no_grad()
 def measure_losses(model: Any, texts: Int[Tensor, "M L"], trained: int, dtype: torch.dtype) -> Losses:
-    """Return the losses of a model, left in the mode it was in, on texts of L = factor N tokens.
+    """Return the losses of a model on texts of L = factor N tokens, without changing its mode.
 
     Args:
         model: A causal model of Transformers.
-        texts: The texts. Their first N tokens are texts by themselves.
+        texts: The texts. Their first N tokens serve as texts of N tokens.
         trained: N.
-        dtype: Of the computing, by autocast.
+        dtype: The type of computation, by autocast.
     """
     was_training = model.training
     model.eval()
     within = torch.cat([_token_losses(model, text[:trained], dtype) for text in texts]).mean().item()
     beyond = None
     if texts.shape[1] > trained:
-        # Loss t is that of token t + 1: the first of a token that follows N others is loss N - 1.
+        # Loss t is that of token t + 1: loss N - 1 is the first whose token follows N others.
         beyond = torch.cat([_token_losses(model, text, dtype)[trained - 1 :] for text in texts]).mean().item()
     model.train(was_training)
     return Losses(within, beyond)

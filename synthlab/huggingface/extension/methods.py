@@ -1,4 +1,4 @@
-"""How a model's rotary frequencies are extended: settings of Transformers' own, or CLEX."""
+"""Methods that extend a model's rotary frequencies: settings of Transformers, or CLEX."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +13,7 @@ Divisors = list[Annotated[float, Field(ge=1, le=10**6)]] | None
 
 
 class Method:
-    """The model's own frequencies, and the base of all methods.
+    """The model's own frequencies, and the base class of all methods.
 
     The constructor's keyword arguments are the keys of the config group ``method``; their types are checked.
     """
@@ -22,16 +22,15 @@ class Method:
         """Return the ``rope_parameters`` of the extended model.
 
         Args:
-            plain: Those of the model, with ``rope_theta``.
+            plain: The ``rope_parameters`` of the model, with ``rope_theta``.
             width: The rotated dimensions of a head.
             factor: How many times longer the context becomes.
-            trained: Its tokens before.
+            trained: The number of tokens of the original context.
         """
         return dict(plain)
 
     def apply(self, model: Any, factor: int, trained: int, seed: int, weights: Path | None) -> Any:
-        """Return the model, with what no setting can give it. ``weights`` is a saved model to take trained ones
-        from."""
+        """Return the model with changes beyond settings. ``weights`` is a saved model to load trained ones from."""
         return model
 
 
@@ -72,7 +71,7 @@ class Dynamic(Method):
 
 
 class LongRoPEMethod(Method):
-    """A divisor for each frequency (Ding et al., 2024, arXiv 2402.13753); their search is not here."""
+    """A divisor for each frequency (Ding et al., 2024, arXiv 2402.13753), without their search for the divisors."""
 
     def __init__(self, short: Divisors, long: Divisors):
         self.short, self.long = short, long

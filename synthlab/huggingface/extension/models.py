@@ -1,4 +1,4 @@
-"""The extended model: made of a pretrained one, saved and opened again."""
+"""The extended model: built from a pretrained one, saved and opened again."""
 
 import shutil
 from pathlib import Path
@@ -16,12 +16,14 @@ from synthlab.storage.files import Folder
 from synthlab.storage.safe_reading import parse_json
 
 MODEL, SETTINGS = "model", "settings.json"
-OWN_LENGTH = ("plain", "dynamic", "clex")  # their config says how long texts were before
+OWN_LENGTH = ("plain", "dynamic", "clex")  # methods whose config keeps the original context length
 
 
 def load_config(settings: Settings) -> Any:
-    """Open the config of the pretrained model. Raises InputError for a model without plain RoPE, and where there is
-    none."""
+    """Open the config of the pretrained model.
+
+    Raises InputError for a model without plain RoPE, and if there is none.
+    """
     with catch_load_errors("pretrained", settings.pretrained):
         config: Any = AutoConfig.from_pretrained(settings.pretrained, trust_remote_code=False)
     rope = getattr(config, "rope_parameters", None) or {}
@@ -38,7 +40,7 @@ def load_tokenizer(settings: Settings) -> Any:
 
 
 def trained_length(settings: Settings, config: Any) -> int:
-    """Return N, the tokens of the context before."""
+    """Return N, the tokens of the original context."""
     return settings.trained or config.max_position_embeddings
 
 
@@ -53,7 +55,7 @@ def extend_frequencies(settings: Settings) -> Any:
     config.max_position_embeddings = trained
     if settings.method["name"] not in OWN_LENGTH:
         config.max_position_embeddings *= settings.factor
-    # What is trained is kept in 32 bits, or small changes of a weight would be lost.
+    # Trained weights are stored in 32 bits, or small changes would be lost.
     kept = "float32" if settings.adapters["name"] == "none" else settings.dtype
     model = causal_model("pretrained", settings.pretrained, config=config, dtype=getattr(torch, kept))
     return method.apply(model, settings.factor, trained, settings.seed, None)
@@ -70,7 +72,7 @@ def with_adapters(model: Any, settings: Settings) -> Any:
 
 
 def save(model: Any, tokenizer: Any, settings: Settings) -> Path:
-    """Save the trained model, whole or not at all, into the folder ``model`` of the output; return its path."""
+    """Save the trained model atomically into the folder ``model`` of the output; return its path."""
     if settings.merge and settings.adapters["name"] != "none":
         from synthlab.huggingface.lora import merged
 
@@ -91,8 +93,7 @@ def load(output: str | Path) -> Any:
 
     Raises:
         InputError: There is no finished extension, or its files are damaged, or the pretrained model, which adapters
-            need, is no longer there; or its method is a class of the user's own: nothing that a folder names is
-            imported.
+            need, no longer exists; or its method is a class of the user, since nothing that a folder names is imported.
     """
     folder = Path(output, MODEL)
     settings = read_settings(Path(output))
@@ -103,12 +104,12 @@ def load(output: str | Path) -> Any:
         raise InputError(f"output={output}: method={settings.method['name']}: cannot be opened; choose from {known}")
     if settings.merge or settings.adapters["name"] == "none":
         model = causal_model("output", folder)
-        trained = trained_length(settings, model.config)  # of CLEX, which alone asks for it
+        trained = trained_length(settings, model.config)  # of CLEX, the only method that needs it
         with catch_load_errors("output", folder):
             return METHODS.build(settings.method).apply(model, settings.factor, trained, settings.seed, folder).eval()
     import peft  # pyright: ignore[reportMissingImports]
 
-    # Made as for training, of the pretrained model and new adapters, which then get the trained values.
+    # Built as for training, from the pretrained model and new adapters, which then get the trained values.
     model = with_adapters(extend_frequencies(settings), settings)
     with catch_load_errors("output", folder):
         peft.set_peft_model_state_dict(model, peft.load_peft_weights(str(folder), device="cpu"))

@@ -1,4 +1,4 @@
-"""The settings of an extension, checked as far as they can be without the model."""
+"""The settings of an extension, checked as far as possible without the model."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -15,7 +15,7 @@ Count = Annotated[int, Field(ge=1, le=10**9)]
 
 
 class AlignmentSettings(BaseModel):
-    """The regularizer."""
+    """The settings of the regularizer."""
 
     model_config = STRICT
     alpha: NonNegativeFloat
@@ -26,7 +26,7 @@ class AlignmentSettings(BaseModel):
 
 
 class TrainingSettings(BaseModel):
-    """How the model is trained."""
+    """The settings of training."""
 
     model_config = STRICT
     steps: Count
@@ -43,7 +43,7 @@ class TrainingSettings(BaseModel):
 
 
 class EvaluationSettings(BaseModel):
-    """On what it is tested."""
+    """The settings of evaluation."""
 
     model_config = STRICT
     texts: Count
@@ -51,7 +51,7 @@ class EvaluationSettings(BaseModel):
 
 
 class Settings(BaseModel):
-    """All settings; each is described in ``conf/extend.yaml``."""
+    """All settings; ``conf/extend.yaml`` describes each."""
 
     model_config = STRICT
     pretrained: Text
@@ -74,7 +74,7 @@ class Settings(BaseModel):
     seed: Seed
 
 
-BOOKKEEPING = ("resume", "output", "device", "merge")  # decide nothing that training does, but for rounding
+BOOKKEEPING = ("resume", "output", "device", "merge")  # settings that change nothing in training, except rounding
 
 
 def check_settings(raw: Mapping[str, Any]) -> Settings:

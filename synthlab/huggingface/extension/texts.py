@@ -12,8 +12,11 @@ from synthlab.errors import InputError
 
 
 def read_tokens(path: str, tokenizer: Any) -> Int[Tensor, " N"]:
-    """Read the tokens of a text file, or of all files ``*.txt`` of a folder in order of name, each followed by the end
-    of text if the tokenizer has one. Raises InputError for a path that cannot be read."""
+    """Return the tokens of a text file, or of all files ``*.txt`` of a folder, sorted by name.
+
+    Each text is followed by the end of text, if the tokenizer has one. Raises InputError for a path that cannot be
+    read.
+    """
     place = Path(path)
     files = sorted(place.rglob("*.txt")) if place.is_dir() else [place]
     if not files:
@@ -31,7 +34,7 @@ def read_tokens(path: str, tokenizer: Any) -> Int[Tensor, " N"]:
 
 
 def split_tokens(tokens: Int[Tensor, " N"], held_out: float) -> tuple[Int[Tensor, " A"], Int[Tensor, " B"]]:
-    """Return the tokens for training and, the share ``held_out`` at the end, those for tests."""
+    """Return the tokens for training, and those for tests: the share ``held_out`` at the end."""
     kept = len(tokens) - round(len(tokens) * held_out)
     return tokens[:kept], tokens[kept:]
 

@@ -28,14 +28,14 @@ CHECKPOINTS = "checkpoints"
 
 @dataclass
 class WindowPlan:
-    """The windows of a training.
+    """The windows of an extension's training.
 
     Attributes:
-        window: The tokens of each.
-        sampler: What gives them positions; None: 0, 1, 2, ....
-        settings: Of the extension.
+        window: The number of tokens of each.
+        sampler: The sampler of their positions; None: 0, 1, 2, ....
+        settings: The settings of the extension.
         alignment: The regularizer, if the settings have one.
-        row: The tokens of a text that the windows of a step are taken from.
+        row: The number of tokens of a text from which a step takes its windows.
     """
 
     window: int
@@ -59,7 +59,7 @@ class WindowPlan:
 def train_in_place(
     model: Any, rows: Windows, plan: WindowPlan, settings: Settings, arguments: TrainingArguments
 ) -> None:
-    """Train a model in place, from the last checkpoint on if there is one."""
+    """Train a model in place, continuing from the last checkpoint if there is one."""
     folder = Path(settings.output, CHECKPOINTS)
     shared: dict[str, Any] = {"callbacks": [_PrintProgress()]}
     if plan.sampler is not None:
@@ -83,12 +83,14 @@ def _last_whole(folder: Path) -> str | None:
 
 
 def make_arguments(settings: Settings, device: str) -> TrainingArguments:
-    """Return the settings as Transformers has them. Raises InputError for what it refuses, before anything is
-    written."""
+    """Return the settings in the form of Transformers.
+
+    Raises InputError for settings that it refuses, before anything is written.
+    """
     try:
         arguments = _arguments(settings, device)
-        stand_in: Any = nn.Identity()  # some optimizers refuse to be looked up without a model
-        Trainer.get_optimizer_cls_and_kwargs(arguments, stand_in)  # raises where the optimizer is not installed
+        stand_in: Any = nn.Identity()  # some optimizers need a model to be found
+        Trainer.get_optimizer_cls_and_kwargs(arguments, stand_in)  # raises if the optimizer is not installed
         return arguments
     except (ValueError, ImportError, RuntimeError) as error:
         raise InputError(f"training: {format_error(error)[:300]}") from None
@@ -108,7 +110,7 @@ def _arguments(settings: Settings, device: str) -> TrainingArguments:
         max_grad_norm=how.clip,
         weight_decay=how.weight_decay,
         activation_checkpointing=how.checkpointing,
-        activation_checkpointing_kwargs={"use_reentrant": False},  # the other way needs gradients of the embeddings
+        activation_checkpointing_kwargs={"use_reentrant": False},  # the reentrant way needs gradients of the embeddings
         bf16=settings.dtype == "bfloat16",
         fp16=settings.dtype == "float16",
         use_cpu=device == "cpu",
@@ -125,7 +127,7 @@ def _arguments(settings: Settings, device: str) -> TrainingArguments:
 
 
 class _PrintProgress(TrainerCallback):
-    """Says how training goes, on standard error."""
+    """A callback that prints progress on standard error."""
 
     def on_log(self, args, state, control, logs=None, **kwargs):
         numbers = {key: value for key, value in (logs or {}).items() if key in ("loss", "training", "misalignment")}

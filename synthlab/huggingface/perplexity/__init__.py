@@ -1,1 +1,1 @@
-"""Perplexity at a length: which tokens count, each with which context; loss by position; misalignment beside them."""
+"""Perplexity at a length, by several definitions; loss by position; misalignment."""

@@ -1,4 +1,4 @@
-"""Texts to be evaluated: what a document is, and its tokens."""
+"""Documents: the texts of an evaluation, and their tokens."""
 
 import hashlib
 import json
@@ -15,19 +15,19 @@ from synthlab.errors import InputError
 from synthlab.huggingface.perplexity.settings import Settings
 from synthlab.storage.files_base import reason_of
 
-LINES = ".jsonl"  # of these files each line is a document, of the others the whole file
-SUFFIXES = (".txt", ".md", LINES)  # what of a folder is read
+LINES = ".jsonl"  # in these files each line is a document, in others the whole file is
+SUFFIXES = (".txt", ".md", LINES)  # suffixes of the files that are read in a folder
 
 
 class Text(NamedTuple):
-    """A document: where it stands, and what it says."""
+    """A document: its place and its text."""
 
     name: str
     text: str
 
 
 class Document(NamedTuple):
-    """A document as tokens [T], on the CPU, and how many bytes of UTF-8 one of them stands for on average."""
+    """A document as tokens [T], on the CPU, and the average number of UTF-8 bytes of a token."""
 
     name: str
     tokens: Int[Tensor, " T"]
@@ -35,13 +35,13 @@ class Document(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Return a checksum of the tokens and of the bytes that they stand for."""
+        """A checksum of the tokens and of their bytes."""
         told = f"{self.bytes_per_token!r} ".encode() + self.tokens.numpy().tobytes()
         return hashlib.sha256(told).hexdigest()
 
 
 def read_texts(settings: Settings) -> Iterator[Text]:
-    """Read the documents of a file or a folder, in order of name. Raises InputError for one that cannot be read."""
+    """Yield the documents of a file or a folder, sorted by name. Raises InputError for one that cannot be read."""
     root = Path(settings.texts or "")
     try:
         if root.is_dir():
@@ -75,7 +75,8 @@ def _lines(file: Path, name: str, content: str, key: str) -> Iterator[Text]:
         text = entry.get(key) if isinstance(entry, dict) else None
         if not isinstance(text, str):
             raise InputError(f"key={key}: {file}, line {number}, has no text of that key")
-        if any("\ud800" <= letter <= "\udfff" for letter in text):  # JSON may escape them; no tokenizer reads them
+        # JSON may escape surrogates, which no tokenizer reads.
+        if any("\ud800" <= letter <= "\udfff" for letter in text):
             raise InputError(f"key={key}: {file}, line {number}, has half of a surrogate pair; must be text")
         yield Text(f"{name}:{number}", text)
 
@@ -91,13 +92,13 @@ def tokenize_documents(settings: Settings, tokenizer: Any, vocabulary: int, begi
     """Return the documents as tokens, without those that are shorter than the longest length.
 
     Args:
-        settings: What is read, and how much of it.
+        settings: The settings, which name the texts and their number.
         tokenizer: The model's, of Transformers. It adds no token by itself here.
         vocabulary: The number of tokens that the model knows.
         begin: The token that each document begins with; None for none.
 
     Raises:
-        InputError: A text cannot be read; a token is none of the model's; no document is long enough.
+        InputError: A text cannot be read; the model does not know a token; no document is long enough.
     """
     longest, most, found, kept = max(settings.lengths), 0, 0, []
     for name, text in islice(read_texts(settings), settings.documents):

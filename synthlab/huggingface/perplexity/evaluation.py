@@ -1,4 +1,4 @@
-"""Evaluate a model on texts: what is not recorded is computed, and recorded part by part. Needs the extra ``lm``."""
+"""Evaluation of a model on texts: missing parts are computed, and recorded one by one. Needs the extra ``lm``."""
 
 import hashlib
 from collections.abc import Generator
@@ -20,14 +20,14 @@ from synthlab.storage.files_base import reason_of
 
 
 class EvaluationResult(NamedTuple):
-    """What an evaluation found.
+    """The result of an evaluation.
 
     Attributes:
         tables: Its tables.
         identity: A checksum of the model, the texts and the settings that decide its numbers.
         found: The number of documents.
         kept: The number of those that are as long as the longest length, which were measured.
-        bos: Where the beginning-of-text token went.
+        bos: The placement of the beginning-of-text token.
     """
 
     tables: Tables
@@ -40,19 +40,19 @@ class EvaluationResult(NamedTuple):
 def evaluate_texts(settings: Settings, opened: Opened) -> EvaluationResult:
     """Measure a model on the texts of the settings.
 
-    What it costs is said before it begins. Each part, of a document, a length and a measure, is kept below the folder
-    of results as soon as it is finished. What is kept of the same model, text and settings is not computed again.
+    The cost is printed before it begins. Each part (a document, a length and a measure) is saved below the folder of
+    results as soon as it is finished. Saved parts of the same model, text and settings are not computed again.
 
     Args:
-        settings: What is measured.
+        settings: The settings of the evaluation.
         opened: The model, from ``open_with_tokenizer``.
 
     Returns:
-        The tables, and what was measured.
+        The tables, with a description of what was measured.
 
     Raises:
-        InputError: A text cannot be read, or none is long enough; a token is none of the model's; an answer is no
-            number; or the folder of results cannot be written.
+        InputError: A text cannot be read, or none is long enough; the model does not know a token; a result is not
+            finite; or the folder of results cannot be written.
     """
     bos = place_bos(settings, opened)
     begin = {place: opened.begin if place == bos else None for place in ("document", "window")}
@@ -60,7 +60,7 @@ def evaluate_texts(settings: Settings, opened: Opened) -> EvaluationResult:
     model = fingerprint_model(opened.model)
     placed = bos if begin["window"] is None else f"{bos} {begin['window']}"
     asked = [(task.identity(model, placed), task) for task in list_measurements(settings, documents.kept)]
-    once, parts = dict(asked), Cache(Folder(settings.folder), Part)  # documents that are equal have the same part
+    once, parts = dict(asked), Cache(Folder(settings.folder), Part)  # equal documents share a part
     done = {each: part for each, task in once.items() if (part := parts.read(each)) is not None and task.fits(part)}
     missing = {identity: task for identity, task in once.items() if identity not in done}
     tell(*describe_cost(settings, documents, list(missing.values()), len(once)))

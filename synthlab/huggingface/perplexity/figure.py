@@ -20,11 +20,11 @@ STYLES = {
     "sliding": Style("sliding: full context", RED, DASHDOT, "^"),
     "last": Style("last: full context, sample", PURPLE, DOTS, "D"),
 }
-BINS = 24  # points of a line of losses by position, equally far apart on its logarithmic axis
+BINS = 24  # number of points of a curve of losses by position, equally spaced on its logarithmic axis
 
 
 def draw_figure(found: Tables, title: str) -> "Figure":
-    """Draw the figure, of two panels; leave out one that has nothing to show. There must be one."""
+    """Return the figure, of two panels; an empty one is omitted. At least one must have data."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -67,14 +67,16 @@ def _by_position(axes: "Axes", found: Tables) -> None:
 
 
 def _place_legend(axes: "Axes") -> None:
-    """Put the legend above the panel: a place among the points takes long to find where there are many."""
+    """Place the legend above the panel: matplotlib is slow to find a place among many points."""
     where = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 2, "frameon": False}
     axes.legend(fontsize="small", handlelength=3.2, **where)
 
 
 def average_bins(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return losses by position as means over neighbouring contexts, at most ``BINS``; each stands at its mean
-    context."""
+    """Return losses by position as means over neighbouring contexts, at most ``BINS`` of them.
+
+    Each is placed at its mean context.
+    """
     contexts = rows["context"].to_numpy()
     edges = np.unique(np.geomspace(1, contexts[-1] + 1, BINS + 1).round())
     return rows.groupby(np.searchsorted(edges, contexts, side="right"))[["context", "loss"]].mean()

@@ -1,4 +1,4 @@
-"""The measurements of an evaluation: one for each document, length and measure, what it costs and computes."""
+"""The measurements of an evaluation: one for each document, length and measure, with its cost and computation."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ from synthlab.huggingface.perplexity.scoring import (
 from synthlab.huggingface.perplexity.settings import Settings
 from synthlab.huggingface.perplexity.windows import DEFINITIONS, Span, batches
 
-VERSION = 1  # raised when a part of the same document, model and settings gets other numbers
+VERSION = 1  # raise this when a part of the same document, model and settings gets other numbers
 
 
 class Measurement(NamedTuple):
@@ -30,7 +30,7 @@ class Measurement(NamedTuple):
     seed: int
 
     def identity(self, model: str, bos: str) -> str:
-        """Return a checksum of all that decides its numbers; ``model`` is that of the model."""
+        """Return a checksum of everything that decides its numbers; ``model`` is the model's checksum."""
         span: list[object] = [self.span.length]
         if self.measure == "strided":
             span.append(self.span.stride)
@@ -42,7 +42,7 @@ class Measurement(NamedTuple):
         return hashlib.sha256(told.encode()).hexdigest()[:32]
 
     def cost(self, batch: int) -> tuple[int, int]:
-        """Return the tokens that it computes and its calls of the model; of misalignment at most."""
+        """Return the number of tokens that it computes, and its calls of the model; for misalignment, upper bounds."""
         size = len(self.document.tokens)
         if self.measure == "misalignment":
             return misalignment_cost(size, self.span.length), 2 * (size // self.span.length)
@@ -64,7 +64,7 @@ class Measurement(NamedTuple):
 
 
 def list_measurements(settings: Settings, documents: Iterable[Document]) -> list[Measurement]:
-    """List all measurements, the longest windows first: what does not fit into memory ends the command early."""
+    """Return all measurements, the longest windows first, so that exceeding the memory ends the command early."""
     lengths = sorted(set(settings.lengths), reverse=True)
     measures = dict.fromkeys(settings.measures)
     return [

@@ -1,5 +1,7 @@
-"""Models to be evaluated: a folder or a name on the hub, of Hugging Face's Transformers, or a run of the lab. Needs the
-extra ``lm``. Nothing that a folder holds is run."""
+"""Models to be evaluated: a folder or a name on the hub, of Hugging Face's Transformers, or a run of the lab.
+
+Needs the extra ``lm``. No code of a folder is run.
+"""
 
 import hashlib
 import json
@@ -31,8 +33,10 @@ GIVE = "give a folder of Transformers, a name on the hub, or a run of the lab, 1
 
 
 class Opened(NamedTuple):
-    """A model on its device, in evaluation mode, with its tokenizer; ``begin`` is the token that the tokenizer begins a
-    text with, None for one that has none."""
+    """A model on its device, in evaluation mode, with its tokenizer.
+
+    ``begin`` is the token with which the tokenizer begins a text; None if it adds none.
+    """
 
     model: nn.Module
     tokenizer: Any
@@ -43,8 +47,10 @@ class Opened(NamedTuple):
 
 
 def open_with_tokenizer(settings: Settings) -> Opened:
-    """Open the model and the tokenizer that the settings name. Raises InputError where there are none, or they
-    disagree."""
+    """Open the model and the tokenizer that the settings name.
+
+    Raises InputError if they do not exist, or disagree.
+    """
     device, dtype = find_device(settings.device), getattr(torch, settings.dtype)
     run = _run(settings)
     if run is None:
@@ -71,12 +77,12 @@ def open_with_tokenizer(settings: Settings) -> Opened:
 
 
 def place_bos(settings: Settings, opened: Opened) -> str:
-    """Return where the beginning-of-text token goes: where asked for, else where the tokenizer puts it."""
+    """Return where the beginning-of-text token goes: by the settings, else by the tokenizer."""
     return settings.bos or ("document" if opened.begins_by_itself else "none")
 
 
 def fingerprint_model(model: nn.Module) -> str:
-    """Return a checksum of a model's config and of all its numbers."""
+    """Return a checksum of a model's config and weights."""
     told = cast(Any, model).config.to_dict()
     known = {key: value for key, value in told.items() if key not in ("_name_or_path", "transformers_version")}
     digest = hashlib.sha256(json.dumps(known, sort_keys=True, default=str).encode())
@@ -87,7 +93,7 @@ def fingerprint_model(model: nn.Module) -> str:
 
 
 def fingerprint_tokenizer(tokenizer: Any) -> str:
-    """Return a checksum of how a tokenizer cuts texts."""
+    """Return a checksum of a tokenizer's rules."""
     inner = getattr(tokenizer, "backend_tokenizer", None)
     told = json.dumps(sorted(tokenizer.get_vocab().items())) if inner is None else inner.to_str()
     special = json.dumps(tokenizer.special_tokens_map, sort_keys=True, default=str)
@@ -99,7 +105,7 @@ def _bytes_of(values: Tensor) -> Any:
 
 
 def _run(settings: Settings) -> TrainedLanguage | None:
-    """Open the run of the lab that is named, by its identity or by the folder of its record; None where it is none."""
+    """Open the run of the lab that is named, by its identity or by the folder of its record; None if it is no run."""
     path = Path(settings.model)
     is_pretrained = (path / "config.json").is_file() and not (path / "status.json").is_file()
     if is_pretrained or not IDENTITY.fullmatch(path.name):
@@ -107,14 +113,14 @@ def _run(settings: Settings) -> TrainedLanguage | None:
     runs = path.parent.parent if path.parent.name == "runs" else Path(settings.runs)
     record = Store(str(runs)).read(path.name)
     if not isinstance(record.config, LanguageConfig):
-        raise InputError(f"model={settings.model}: is a run of {record.config.kind}; must be one of language")
+        raise InputError(f"model={settings.model}: is a run of kind {record.config.kind}; must be a language model")
     if record.diverged_at is None and record.config.steps not in record.weights:
-        raise InputError(f"model={settings.model}: its weights were not kept; train it with save=weights")
+        raise InputError(f"model={settings.model}: its weights were not saved; train it with save=weights")
     return cast(TrainedLanguage, record.model())
 
 
 def _check_place(name: str) -> None:
-    """Refuse a name that is neither a folder nor one that the hub may have; say so where the hub is asked."""
+    """Raise InputError for a name that is neither a folder nor possible on the hub; announce requests to the hub."""
     if not Path(name).exists():
         if not _may_be_on_the_hub(name):
             raise InputError(f"model={name}: there is no such folder; {GIVE}")

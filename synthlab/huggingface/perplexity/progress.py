@@ -1,4 +1,4 @@
-"""What an evaluation costs, said before it begins, and how far it is."""
+"""The cost of an evaluation, printed before it begins, and its progress."""
 
 import sys
 import time
@@ -10,11 +10,11 @@ from synthlab.huggingface.perplexity.measurements import Measurement
 from synthlab.huggingface.perplexity.settings import Settings
 from synthlab.output import tell
 
-LOG = 30.0  # seconds between two lines where standard error is no terminal
+LOG = 30.0  # seconds between two lines if standard error is no terminal
 
 
 def describe_cost(settings: Settings, documents: Documents, missing: Sequence[Measurement], asked: int) -> list[str]:
-    """Say what is read, what is recorded and what is left to compute."""
+    """Return lines on what is read, what is recorded and what remains to compute."""
     kept, longest = len(documents.kept), max(settings.lengths)
     short = documents.found - kept
     lines = [
@@ -27,7 +27,7 @@ def describe_cost(settings: Settings, documents: Documents, missing: Sequence[Me
 
 
 class Clock:
-    """A progress bar over ``total`` tokens, which says how long the rest takes once the first batch is done."""
+    """A progress bar over ``total`` tokens, which estimates the remaining time after the first batch."""
 
     def __init__(self, total: int):
         self.total, self.done, self.began = total, 0, time.monotonic()
@@ -44,7 +44,7 @@ class Clock:
         self.bar.close()
 
     def tick(self, tokens: int) -> None:
-        """Take note that ``tokens`` more are computed."""
+        """Record that ``tokens`` more are computed."""
         first, now = not self.done, time.monotonic()
         self.done += tokens
         self.bar.update(tokens)
@@ -57,7 +57,7 @@ class Clock:
 
 
 def format_seconds(seconds: float) -> str:
-    """Write a time as ``2 h 05 min``, ``3 min`` or ``20 s``."""
+    """Return a time as ``2 h 05 min``, ``3 min`` or ``20 s``."""
     minutes = round(seconds / 60)
     if seconds < 100:
         return f"{seconds:.0f} s"

@@ -1,4 +1,4 @@
-"""The files of an evaluation: CSVs, a figure, and what was measured."""
+"""The files of an evaluation: CSVs, a figure, and its settings."""
 
 import hashlib
 import io
@@ -18,7 +18,7 @@ TASK_KEYS = {"tasks", "task_data", "task_limit", "task_samples"}
 
 
 def write_evaluation(settings: Settings, found: EvaluationResult) -> list[str]:
-    """Write tables, figure and settings below the folder of results, each whole; returns the files.
+    """Write tables, figure and settings below the folder of results; return the files.
 
     Raises InputError if they cannot be written.
     """
@@ -38,8 +38,10 @@ def write_evaluation(settings: Settings, found: EvaluationResult) -> list[str]:
 
 
 def write_tasks(settings: Settings, model: str, scores: pd.DataFrame) -> list[str]:
-    """Write the scores of tasks, and the settings that decide them, into a folder that only calls with the same model,
-    of the checksum ``model``, and the same settings share; returns the files. Raises InputError."""
+    """Write the scores of tasks, and the settings that decide them; return the files. Raises InputError.
+
+    Only calls with the same model, identified by the checksum ``model``, and the same settings share the folder.
+    """
     about = settings.model_dump(include={"model", "tokenizer", "dtype", "lengths", "seed"} | TASK_KEYS)
     told = json.dumps([model, about])
     about |= {name: version(name) for name in ("torch", "transformers", "lm_eval")}
@@ -49,7 +51,7 @@ def write_tasks(settings: Settings, model: str, scores: pd.DataFrame) -> list[st
 
 
 def write(settings: Settings, folder: str, files: Iterable[tuple[str, bytes]]) -> list[str]:
-    """Write files into a folder below that of results; returns their paths. Raises InputError."""
+    """Write files into a folder below that of results; return their paths. Raises InputError."""
     place, written = Folder(settings.folder), []
     with catch_write_errors(settings):
         for name, data in files:

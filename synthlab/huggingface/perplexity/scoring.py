@@ -1,4 +1,4 @@
-"""Losses of the tokens of a document, and its misalignment: what is computed for one document at one length."""
+"""Losses of the tokens of a document, and its misalignment: the computations for one document at one length."""
 
 import inspect
 import math
@@ -24,10 +24,10 @@ Tick = Callable[[int], None]  # called with the number of tokens that were just 
 
 
 class Part(BaseModel):
-    """What a document gives at one length by one measure.
+    """The result of a document at one length by one measure.
 
-    ``count`` is the number of tokens that count, of misalignment that of texts; ``sums`` are sums over them, in nats;
-    ``contexts``, if known, is the sum of losses after 1, 2, ... tokens, each over as many windows.
+    ``count`` is the number of scored tokens, for misalignment that of texts; ``sums`` are sums over them, in nats;
+    ``contexts``, if known, has the sums of losses after 1, 2, ... tokens, each over equally many windows.
     """
 
     model_config = STRICT
@@ -37,25 +37,27 @@ class Part(BaseModel):
 
 
 class CausalScorer:
-    """A causal model of Transformers, in evaluation mode, as what gives logits.
+    """A scorer with a causal model of Transformers, in evaluation mode.
 
     Args:
         model: The model, on its device.
-        batch: The number of tokens in one call at most; one window may have more.
-        begin: The token that takes the place of the first of each window; None leaves it.
-        name: What errors call the model.
+        batch: The largest number of tokens in one call; a single window may have more.
+        begin: The token that replaces the first of each window; None keeps it.
+        name: The name of the model in errors.
     """
 
     def __init__(self, model: nn.Module, batch: int, begin: int | None = None, name: str = "model"):
         self.model, self.batch, self.begin, self.name = model, batch, begin, name
         self.device = next(model.parameters()).device
-        # Other logits than those of tokens that count take most of the memory.
+        # Logits of tokens that are not scored would take most of the memory.
         self.keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
 
     @torch.no_grad()
     def logits(self, tokens: Int[Tensor, "B T"], kept: int = 1) -> Float[Tensor, "B kept V"]:
-        """Return the logits after the last ``kept`` tokens of each row. Raises InputError where the model cannot read
-        them."""
+        """Return the logits after the last ``kept`` tokens of each row.
+
+        Raises InputError if the model cannot read them.
+        """
         tokens = tokens.to(self.device)
         if self.begin is not None:
             tokens = tokens.clone()
@@ -63,7 +65,8 @@ class CausalScorer:
         fewer: dict[str, Any] = {"logits_to_keep": kept} if self.keeps else {}
         try:
             output = self.model(input_ids=tokens, use_cache=False, return_dict=True, **fewer)
-        except (IndexError, ValueError, RuntimeError) as error:  # of a table of positions, or of a mask, that ends
+        # From a table of positions, or a mask, that is too short.
+        except (IndexError, ValueError, RuntimeError) as error:
             if isinstance(error, InputError) or is_of_memory(error):
                 raise
             raise InputError(
@@ -72,7 +75,7 @@ class CausalScorer:
         return output.logits[:, -kept:]
 
     def losses(self, tokens: Int[Tensor, " T"], windows: Sequence[ScoredWindow]) -> Float[Tensor, "B counted"]:
-        """Return the loss of each token that counts, in nats, of windows that are alike; 64-bit, on the CPU."""
+        """Return the loss of each scored token, in nats, of windows of one kind; 64-bit, on the CPU."""
         texts = torch.stack([tokens[window.start : window.end] for window in windows])
         kept = windows[0].counted
         logits, targets = self.logits(texts[:, :-1], kept), texts[:, -kept:].to(self.device)
@@ -89,8 +92,10 @@ def _to_float(logits: Tensor) -> Tensor:
 def loss_part(
     scorer: CausalScorer, document: Document, windows: Sequence[ScoredWindow], by_context: bool, tick: Tick
 ) -> Part:
-    """Sum the losses of the tokens of ``windows`` that count; ``by_context`` for windows that all count alike. Raises
-    InputError for a loss that is no number."""
+    """Sum the losses of the scored tokens of ``windows``.
+
+    ``by_context`` is for windows whose tokens are all scored. Raises InputError for a loss that is not finite.
+    """
     total, count, contexts = 0.0, 0, []
     for batch in batches(windows, scorer.batch):
         losses = scorer.losses(document.tokens, batch)
@@ -103,8 +108,11 @@ def loss_part(
 
 
 def misalignment_part(scorer: CausalScorer, document: Document, span: Span, seed: int, tick: Tick) -> Part:
-    """The long-short misalignment of the document's pieces of ``span.length`` tokens: two contexts are drawn for each,
-    from half the length to all of it. Raises InputError for one that is no number."""
+    """Return the long-short misalignment of the document's pieces of ``span.length`` tokens.
+
+    Two contexts are drawn for each piece, from half the length to all of it. Raises InputError for a result that is not
+    finite.
+    """
     length = span.length
     pieces = document.tokens[: len(document.tokens) // length * length].view(-1, length)
     draws = seed_generator(np.random.SeedSequence((seed, length, int(document.digest[:16], 16))))
@@ -117,7 +125,7 @@ def misalignment_part(scorer: CausalScorer, document: Document, span: Span, seed
 
 
 def misalignment_cost(tokens: int, length: int) -> int:
-    """Return the number of tokens that it computes, at most."""
+    """Return an upper bound on the number of tokens that it computes."""
     return 2 * (tokens // length) * length
 
 
@@ -127,6 +135,6 @@ DISTANCES = Misalignment._fields
 def _check_finite(is_finite: bool, scorer: CausalScorer, document: Document, length: int) -> None:
     if not is_finite:
         raise InputError(
-            f"{scorer.name}: gives answers that are no numbers in {document.name} at length {length}; its weights may "
+            f"{scorer.name}: has logits that are not finite in {document.name} at length {length}; its weights may "
             "be damaged, or dtype too small: try dtype=float32"
         )

@@ -12,13 +12,13 @@ from synthlab.huggingface.perplexity.windows import DEFINITIONS, Span
 
 Measure = Literal["disjoint", "strided", "sliding", "last", "misalignment"]
 MEASURES = (*DEFINITIONS, "misalignment")
-LARGEST = 2**40  # of any number: of tokens, more than there are texts
+LARGEST = 2**40  # bound of any number: more tokens than there are texts
 Length = Annotated[int, Field(ge=2, le=LARGEST)]
 Count = Annotated[int, Field(ge=1, le=LARGEST)]
 
 
 class Settings(BaseModel):
-    """What is measured, and on what. Raises InputError, with a line for each problem, for what does not fit."""
+    """The settings of an evaluation. Raises InputError, with a line for each problem."""
 
     model_config = STRICT
     model: str
@@ -44,7 +44,7 @@ class Settings(BaseModel):
 
     @classmethod
     def from_raw(cls, raw: Mapping[str, Any]) -> "Settings":
-        """Check the settings of a config. Numbers are read as the names of folders, as a shell gives them."""
+        """Return the checked settings of a config. A number can be the name of a folder, as a shell passes it."""
         names = {key: str(raw[key]) for key in ("model", "tokenizer", "texts") if isinstance(raw.get(key), int | float)}
         settings = validate(cls, {**raw, **names}, "")
         shortest = min(settings.lengths)
@@ -64,10 +64,10 @@ class Settings(BaseModel):
         return settings
 
     def span(self, length: int) -> Span:
-        """Return how documents are measured at ``length``; the stride is half of it unless it is given."""
+        """Return how documents are measured at ``length``; the stride is half of it by default."""
         return Span(length, max(self.lengths), self.stride or length // 2)
 
     @property
     def folder(self) -> str:
-        """Return the folder that evaluations write to."""
+        """The folder that evaluations write to."""
         return os.path.join(self.results, "evaluate")

@@ -16,7 +16,7 @@ Done = Sequence[tuple[Measurement, Part]]
 
 
 class Tables(NamedTuple):
-    """What an evaluation found, in nats.
+    """The tables of an evaluation, in nats.
 
     Attributes:
         perplexity: A row for each measure and length.
@@ -32,11 +32,11 @@ class Tables(NamedTuple):
 
 
 def ratio(sums: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean over all that is counted, and its standard error over documents, of shape [...].
+    """Return the mean over all counted values, and its standard error over documents, of shape [...].
 
     Args:
         sums: The sum of each document, [D, ...].
-        counts: How many values it is the sum of, [D, 1, ...] or as ``sums``.
+        counts: The number of values in each sum, [D, 1, ...] or the shape of ``sums``.
 
     Returns:
         ``sums`` over ``counts``, both summed over documents, and the standard error of this ratio by its linear part
@@ -51,7 +51,7 @@ def ratio(sums: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def tables(done: Done) -> Tables:
-    """Make all tables of the results of an evaluation."""
+    """Return all tables of the results of an evaluation."""
     groups: dict[tuple[str, int], list[tuple[Measurement, Part]]] = {}
     for task, part in done:
         groups.setdefault((task.measure, task.span.length), []).append((task, part))
@@ -117,7 +117,7 @@ def _document_row(task: Measurement, part: Part) -> dict[str, object]:
 
 
 def format_tables(found: Tables) -> list[str]:
-    """Format one table for people: a row for each length, a column for each measure, with the standard errors."""
+    """Return one table as text: a row for each length, a column for each measure, with the standard errors."""
     rows: dict[int, dict[str, str]] = {}
     for row in found.perplexity.to_dict("records"):
         rows.setdefault(row["length"], {})[row["measure"]] = _with_error(row["perplexity"], row["perplexity_error"])

@@ -1,6 +1,6 @@
-"""What perplexity at length L means: the windows of a document, and which tokens of each window count.
+"""Definitions of perplexity at length L: the windows of a document, and the scored tokens of each window.
 
-A document has tokens 0 to T - 1. A window is L of them in a row. The model reads all but its last token and predicts
+A document has tokens 0 to T - 1. A window is L consecutive tokens. The model reads all but its last token and predicts
 all but its first one: the token at place j of a window has a context of j tokens, from 1 to L - 1.
 """
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class ScoredWindow(NamedTuple):
-    """The tokens ``start`` to ``end`` - 1 of a document. The last ``counted`` of them count."""
+    """The tokens ``start`` to ``end`` - 1 of a document. The last ``counted`` of them are scored."""
 
     start: int
     end: int
@@ -17,13 +17,15 @@ class ScoredWindow(NamedTuple):
 
     @property
     def read(self) -> int:
-        """Return the number of tokens that the model reads."""
+        """The number of tokens that the model reads."""
         return self.end - self.start - 1
 
 
 class Span(NamedTuple):
-    """How a document is measured: at ``length`` tokens. ``longest`` is the greatest of all lengths asked for,
-    ``stride`` that of ``strided``."""
+    """How a document is measured: at ``length`` tokens.
+
+    ``longest`` is the greatest of all requested lengths, ``stride`` that of ``strided``.
+    """
 
     length: int
     longest: int
@@ -31,17 +33,21 @@ class Span(NamedTuple):
 
 
 def disjoint(tokens: int, span: Span) -> list[ScoredWindow]:
-    """Cut windows side by side, of which all tokens but the first count: contexts from 1 to L - 1, each equally often.
-    Tokens behind the last whole window do not count."""
+    """Return adjacent windows in which all tokens but the first are scored.
+
+    Contexts from 1 to L - 1 are equally frequent. Tokens after the last whole window are not scored.
+    """
     length = span.length
     return [ScoredWindow(start, start + length, length - 1) for start in range(0, tokens - length + 1, length)]
 
 
 def strided(tokens: int, span: Span) -> list[ScoredWindow]:
-    """Cut windows that begin every S tokens. Of the first all tokens but the first count, of the others those that no
-    earlier window had: the last S, with contexts from L - S to L - 1. The last window may be shorter.
+    """Return windows that begin every S tokens, and score each token once.
 
-    Each token but a document's first counts once. It is the loop of Hugging Face's page on the perplexity of
+    In the first window all tokens but the first are scored, in the others those that no earlier window had: the last S,
+    with contexts from L - S to L - 1. The last window may be shorter.
+
+    Only a document's first token is not scored. This is the loop of Hugging Face's page on the perplexity of
     fixed-length models.
     """
     windows = [ScoredWindow(0, min(span.length, tokens), min(span.length, tokens) - 1)]
@@ -53,16 +59,18 @@ def strided(tokens: int, span: Span) -> list[ScoredWindow]:
 
 
 def sliding(tokens: int, span: Span) -> list[ScoredWindow]:
-    """Cut a window for each token, which alone counts: a full context of L - 1 tokens.
+    """Return a window for each scored token, with a full context of L - 1 tokens.
 
-    The tokens that count are those with a full context at the longest length, so that all lengths have the same.
+    The scored tokens are those with a full context at the longest length, so that all lengths score the same tokens.
     """
     return [ScoredWindow(end - span.length, end, 1) for end in range(span.longest, tokens + 1)]
 
 
 def last(tokens: int, span: Span) -> list[ScoredWindow]:
-    """Count of each piece of ``longest`` tokens the last token alone, with a full context of L - 1 tokens: a sample of
-    ``sliding``, which costs less. All lengths have the same tokens."""
+    """Return windows that score the last token of each piece of ``longest`` tokens, with a full context.
+
+    The context has L - 1 tokens. This is a sample of ``sliding``, which costs less. All lengths score the same tokens.
+    """
     return [ScoredWindow(end - span.length, end, 1) for end in range(span.longest, tokens + 1, span.longest)]
 
 
@@ -75,8 +83,10 @@ DEFINITIONS: dict[str, Callable[[int, Span], list[ScoredWindow]]] = {
 
 
 def batches(windows: Sequence[ScoredWindow], tokens: int) -> list[list[ScoredWindow]]:
-    """The windows in batches of at most ``tokens`` tokens that are read, or of one window; those of a batch are alike
-    in length and in how many of their tokens count."""
+    """Return the windows in batches of at most ``tokens`` input tokens, or of one window.
+
+    Windows of a batch have equal length and equal numbers of scored tokens.
+    """
     kinds: dict[tuple[int, int], list[ScoredWindow]] = {}
     for window in windows:
         kinds.setdefault((window.read, window.counted), []).append(window)
@@ -89,5 +99,5 @@ def batches(windows: Sequence[ScoredWindow], tokens: int) -> list[list[ScoredWin
 
 
 def count_rows(tokens: int, read: int) -> int:
-    """Return how many windows that read ``read`` tokens have at most ``tokens`` together; one at least."""
+    """Return how many windows with ``read`` input tokens have at most ``tokens`` together, at least one."""
     return max(1, tokens // max(1, read))

@@ -12,8 +12,10 @@ from synthlab.language.languages.source import Language
 
 
 class HiddenMarkov(Language):
-    """The state stays with probability ``stay``, else it moves to any other state, uniformly. State t emits token t + d
-    (mod ``vocabulary``) with probability proportional to ``falloff``^d."""
+    """A hidden Markov model whose state stays with probability ``stay``, else moves to any other state, uniformly.
+
+    State t emits token t + d (mod ``vocabulary``) with probability proportional to ``falloff``^d.
+    """
 
     def __init__(
         self,
@@ -25,7 +27,7 @@ class HiddenMarkov(Language):
         self.states, self.vocabulary, self.stay, self.falloff = states, vocabulary, stay, falloff
 
     def draw(self, batch, length, generator, held_out=False):
-        # The stationary distribution is uniform, so the first state is.
+        # The stationary distribution is uniform, so that of the first state is.
         start = torch.randint(self.states, (batch, 1), generator=generator)
         moves = torch.rand(batch, length, generator=generator) >= self.stay
         moves[:, 0] = False
@@ -35,8 +37,10 @@ class HiddenMarkov(Language):
         return tokens.view(batch, length)
 
     def predict(self, tokens):
-        """The forward recursion (Rabiner, 1989, section III A), in logarithms and rescaled at each token, since
-        probabilities of thousands of tokens underflow."""
+        """Return predictions by the forward recursion (Rabiner, 1989, section III A).
+
+        It runs in logarithms and is rescaled at each token, since probabilities of thousands of tokens underflow.
+        """
         tokens = tokens.cpu()
         emissions, transitions = self._log_emissions(), self._transitions()
         # Log-probabilities of the states, up to a constant.
@@ -53,7 +57,7 @@ class HiddenMarkov(Language):
         return (states @ (emissions - scale).exp()).log() + scale
 
     def emissions(self) -> Float[Tensor, "states V"]:
-        """Each state's distribution of tokens, in the default precision; that of state t peaks at token t."""
+        """Return each state's distribution of tokens, in the default precision; that of state t peaks at token t."""
         weights = self.falloff ** self._distances()
         return weights / weights.sum(-1, keepdim=True)
 
@@ -61,7 +65,7 @@ class HiddenMarkov(Language):
         return (self._distances().double() * math.log(self.falloff)).log_softmax(-1)
 
     def _distances(self) -> Int[Tensor, "states V"]:
-        """The distance d (mod ``vocabulary``) of each token from each state's most probable token."""
+        """Return the distance d (mod ``vocabulary``) of each token from each state's most probable token."""
         return (torch.arange(self.vocabulary) - torch.arange(self.states)[:, None]) % self.vocabulary
 
     def _transitions(self) -> Float[Tensor, "states states"]:

@@ -1,5 +1,8 @@
-"""Associative recall: each text assigns a value to each key, and is a sequence of facts (one token for a key and its
-value), questions and their answers (two tokens, one for the key and one for the value) and fillers (one token)."""
+"""Associative recall: each text assigns a value to each key, and is a sequence of units.
+
+A unit is a fact (one token for a key and its value), a question and its answer (two tokens, one for the key and one for
+the value) or a filler (one token).
+"""
 
 from typing import Annotated, ClassVar
 
@@ -18,8 +21,9 @@ TOKENS = 10_000
 
 
 class Recall(Language):
-    """A unit is a fact with probability ``facts``, a question and its answer with probability ``questions``, else a
-    filler; keys, fillers and, in each text, the values are uniform.
+    """A language of facts, with probability ``facts``, questions with answers, with ``questions``, else fillers.
+
+    Keys, fillers and, in each text, the values are uniform.
 
     Tokens, in this order: ``keys`` x ``values`` facts, ``keys`` questions, ``values`` answers, ``fillers``.
     """
@@ -52,8 +56,11 @@ class Recall(Language):
         return self._write_tokens(keys, self._facts(batch, generator), asks & ~answers, answers, generator)
 
     def predict(self, tokens: Int[Tensor, "B L"]) -> Float[Tensor, "B L V"] | None:
-        """Bayes' rule over the values of all keys. A first token that is an answer without its question is evidence
-        that some key, each equally likely, has this value."""
+        """Return predictions by Bayes' rule over the values of all keys.
+
+        A first token that is an answer without its question is evidence that some key, each equally likely, has this
+        value.
+        """
         tokens = tokens.cpu()
         batch, length = tokens.shape
         beliefs = self._beliefs(tokens)  # B L keys values
@@ -70,7 +77,10 @@ class Recall(Language):
         return probabilities.log()
 
     def questions(self, count, length, depth, generator, kind="recall"):
-        """The rest of the text is sampled as usual, but with the other keys only. None if the language has no facts."""
+        """Return questions in texts that are otherwise sampled as usual, but with the other keys only.
+
+        Return None if the language has no facts.
+        """
         if not self.fact_rate:
             return None
         place = self._place(length, depth, self.kinds[kind])
@@ -85,8 +95,10 @@ class Recall(Language):
         return Questions(tokens, self.first_answer + answer)
 
     def _place(self, length: int, depth: float, needed: int) -> int:
-        """Of the fact at the fraction ``depth`` of a text of ``length`` tokens. It and what must follow are ``needed``
-        tokens. Raises InputError."""
+        """Return the place of the fact at the fraction ``depth`` of a text of ``length`` tokens.
+
+        The fact and the tokens that must follow it are ``needed`` tokens. Raises InputError.
+        """
         if length < needed:
             told = "a fact and a question" if needed == 2 else "a fact, a link and a question"
             raise InputError(f"length={length}: must be at least {needed}, {told}")
@@ -97,7 +109,7 @@ class Recall(Language):
     def _draw_around(
         self, count: int, place: int, length: int, generator: torch.Generator
     ) -> tuple[Bool[Tensor, "B L"], Bool[Tensor, "B L"]]:
-        """The questions and answers of texts in which units begin at ``place`` and at the last token."""
+        """Draw the questions and answers of texts in which units begin at ``place`` and at the last token."""
         asks, answers = (torch.zeros(count, length, dtype=torch.bool) for _ in range(2))
         whole = torch.zeros(count, dtype=torch.bool)
         # The process is stationary and symmetric in time. So the tokens before the fact are sampled backwards, and the
@@ -119,7 +131,7 @@ class Recall(Language):
         return asks, answers
 
     def _facts(self, batch: int, generator: torch.Generator) -> Int[Tensor, "B keys"]:
-        """Each text's values."""
+        """Draw each text's values."""
         return torch.randint(self.values, (batch, self.keys), generator=generator)
 
     def _write_tokens(
@@ -130,8 +142,11 @@ class Recall(Language):
         answers: Bool[Tensor, "B L"],
         generator: torch.Generator,
     ) -> Int[Tensor, "B L"]:
-        """Texts with the given places of questions and answers; all other tokens are facts and fillers. ``keys`` holds
-        the key of the unit that begins at a token, and for an answer without a question the key of that answer."""
+        """Draw texts with the given places of questions and answers; all other tokens are facts and fillers.
+
+        ``keys`` holds the key of the unit that begins at a token; for an answer without a question, it is the answer's
+        key.
+        """
         shape = keys.shape
         about = keys.where(~answers, torch.cat([keys[:, :1], keys[:, :-1]], 1))
         value = values.gather(1, about)
@@ -146,7 +161,7 @@ class Recall(Language):
         return (tokens >= self.first_question) & (tokens < self.first_answer)
 
     def _beliefs(self, tokens: Int[Tensor, "B L"]) -> Float[Tensor, "B L keys values"]:
-        """The probabilities of each key's values, given the tokens up to each position."""
+        """Return the probabilities of each key's values, given the tokens up to each position."""
         known = self._find_known(tokens)  # B L keys values
         unknown = ~known.any(-1)  # B L keys
         orphan = (tokens[:, :1] == self.first_answer + torch.arange(self.values))[:, None]  # B 1 values
@@ -154,12 +169,13 @@ class Recall(Language):
         # known to have this value, and 0 for a key with another value.
         agreeing = (known & orphan[:, :, None]).any(-1).sum(-1)
         weight = (unknown.sum(-1) + self.values * agreeing).clamp(min=1)
-        about = (orphan.any(-1) / weight.double())[..., None]  # B L 1: that it is about a given key of unknown value
+        # B L 1: the probability that it is about a given key of unknown value.
+        about = (orphan.any(-1) / weight.double())[..., None]
         guess = about * orphan + (1 - about) / self.values  # B L values
         return torch.where(unknown[..., None], guess[:, :, None], known.double())
 
     def _find_known(self, tokens: Int[Tensor, "B L"]) -> Bool[Tensor, "B L keys values"]:
-        """Whether a fact or an answered question up to each position shows that a key has a value."""
+        """Return True where a fact or an answered question up to the position shows that a key has a value."""
         batch, length = tokens.shape
         before = torch.cat([torch.full_like(tokens[:, :1], -1), tokens[:, :-1]], 1)
         answered = self._are_questions(before) & (tokens >= self.first_answer) & (tokens < self.first_filler)
@@ -175,8 +191,11 @@ class Recall(Language):
 
 
 def _seconds(begins: Bool[Tensor, "B L"], cut: Bool[Tensor, " B"]) -> Bool[Tensor, "B L"]:
-    """The tokens that are the second of a unit of two. ``begins``: whether a unit that begins at a token has two
-    tokens. ``cut``: whether the window's first token is the second of a unit."""
+    """Return True for tokens that are the second of a unit of two.
+
+    ``begins`` is True where a unit that begins at the token has two tokens; ``cut`` is True if the window's first token
+    is the second of a unit.
+    """
     length = begins.shape[1]
     places = torch.arange(length)
     # A unit ends wherever ``begins`` is false, after one token or two. From there on, first and second tokens

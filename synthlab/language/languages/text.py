@@ -1,4 +1,4 @@
-"""Text as bytes: the source of Python's standard library, which every machine has, or a file of the user's."""
+"""Text as bytes: the source of Python's standard library, which every machine has, or a file of the user."""
 
 import hashlib
 import sys
@@ -20,8 +20,9 @@ Digest = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
 
 
 class Text(Language):
-    """The first ``bytes`` bytes of the file ``path`` (null: of the modules of Python's library, in order of name). The
-    fraction ``held_out`` at the end is for tests only.
+    """The first ``bytes`` bytes of the file ``path``; null is the modules of Python's library, sorted by name.
+
+    The fraction ``held_out`` at the end is for tests only.
 
     ``digest`` is the checksum that the bytes must have; null accepts any. Raises InputError for a file that cannot be
     read, is too short for both parts or has changed.
@@ -51,7 +52,7 @@ class Text(Language):
         self.path, self.parts = path, {False: text[:-kept], True: text[-kept:]}
 
     def draw(self, batch, length, generator, held_out=False):
-        """Raises InputError for windows longer than the part."""
+        """Sample windows. Raises InputError for windows longer than the part."""
         part = self.parts[held_out]
         if length > len(part):
             raise InputError(
@@ -64,7 +65,7 @@ class Text(Language):
     def encode(self, text):
         try:
             return list(text.encode())
-        except UnicodeEncodeError:  # half of a pair of surrogates
+        except UnicodeEncodeError:  # half of a surrogate pair
             raise InputError(f"sequences: {text!r:.40}: must be text that UTF-8 can encode") from None
 
     def decode(self, token):
@@ -76,7 +77,7 @@ class Text(Language):
 
 @lru_cache(maxsize=8)
 def _content(path: str | None, limit: int) -> tuple[UInt8[Tensor, " N"], str]:
-    """The first ``limit`` bytes of a text, and their checksum. Raises InputError."""
+    """Return the first ``limit`` bytes of a text, and their checksum. Raises InputError."""
     files, data = _library() if path is None else [Path(path)], bytearray()
     try:
         if not all(file.is_file() for file in files):
@@ -94,11 +95,11 @@ def _content(path: str | None, limit: int) -> tuple[UInt8[Tensor, " N"], str]:
 
 
 def _name_path(path: str | None) -> str:
-    """The path on one line, whatever is in it."""
+    """Return the path on one line, whatever characters it has."""
     return show(path) if path is None or path.isprintable() else repr(path)
 
 
 def _library() -> list[Path]:
-    """The modules that are one file, without files made for one machine, such as its build settings."""
+    """Return the single-file modules of the library, without files made for one machine, such as its build settings."""
     folder = Path(sysconfig.get_path("stdlib"))
     return sorted(path for path in folder.glob("*.py") if path.stem in sys.stdlib_module_names)

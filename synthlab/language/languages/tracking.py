@@ -1,5 +1,7 @@
-"""Tracking: recall in which the value of a key may be told by way of another key, as in RULER's variable tracking
-(Hsieh et al., 2024, arXiv 2404.06654)."""
+"""Tracking: recall in which a text may give the value of a key by a link to another key.
+
+It follows RULER's variable tracking (Hsieh et al., 2024, arXiv 2404.06654).
+"""
 
 from typing import ClassVar
 
@@ -11,12 +13,13 @@ from synthlab.errors import InputError
 from synthlab.language.languages.recall import TOKENS, Many, Probability, Recall, Several
 from synthlab.language.languages.source import Questions
 
-SPARE = 3  # keys beyond the values: without the two of a question, two others still share a value
+SPARE = 3  # number of keys beyond the values: without the two of a question, two others still share a value
 
 
 class Tracking(Recall):
-    """As ``Recall``, and a unit is a link, "key a has the value of key b", with probability ``links``. Links are true:
-    each is uniform over the ordered pairs of different keys that have one value in the text.
+    """A language like ``Recall`` that also has links, "key a has the value of key b", with probability ``links``.
+
+    Links are true: each is uniform over the ordered pairs of different keys that share a value in the text.
 
     Tokens, in this order: those of ``Recall``, ``keys`` x ``keys`` links, of which those from a key to itself never
     occur.
@@ -53,12 +56,15 @@ class Tracking(Recall):
         self.link_rate = links
 
     def predict(self, tokens: Int[Tensor, "B L"]) -> None:
-        """None: the exact predictor is a sum over all ``values`` ** ``keys`` assignments, after each token."""
+        """Return None: the exact predictor is a sum over all ``values`` ** ``keys`` assignments, after each token."""
 
     def questions(self, count, length, depth, generator, kind="recall"):
-        """``recall`` asks for a key that only the fact at ``depth`` tells of, in a text about other keys; ``needle``
-        the same among fillers; ``tracking`` for a key that only a link tells of, which stands anywhere between the
-        fact, about the linked key, and the question."""
+        """Return questions of a ``kind``.
+
+        ``recall`` asks for a key that only the fact at ``depth`` mentions, in a text about other keys; ``needle`` does
+        the same among fillers. ``tracking`` asks for a key that only a link mentions, anywhere between the fact, about
+        the linked key, and the question.
+        """
         if not self.fact_rate:
             return None
         place = self._place(length, depth, self.kinds[kind])
@@ -94,7 +100,10 @@ class Tracking(Recall):
         generator: torch.Generator,
         linkable: Bool[Tensor, "B keys"] | None = None,
     ) -> Int[Tensor, "B L"]:
-        """As ``Recall``'s, with links in the place of some fillers, between keys that are ``linkable`` (None: all)."""
+        """Draw texts like ``Recall``, with links in place of some fillers.
+
+        Links are between keys that are ``linkable`` (None: all).
+        """
         tokens = super()._write_tokens(keys, values, asks, answers, generator)
         others = 1 - self.fact_rate - self.question_rate
         link = torch.rand(tokens.shape, generator=generator) * others < self.link_rate
@@ -108,8 +117,10 @@ class Tracking(Recall):
 def _remove_questions(
     asks: Bool[Tensor, "B L"], answers: Bool[Tensor, "B L"], places: Int[Tensor, " B"]
 ) -> tuple[Bool[Tensor, "B L"], Bool[Tensor, "B L"]]:
-    """Questions and answers without those of which a token stands at ``places``, one in each text, that is neither its
-    first token nor its last."""
+    """Return questions and answers without those that have a token at ``places``.
+
+    ``places`` has one token in each text, which is neither its first nor its last.
+    """
     there = torch.arange(asks.shape[1]) == places[:, None]
     gone = (asks & there) | (answers & there).roll(-1, 1)
     return asks & ~gone, answers & ~gone.roll(1, 1)

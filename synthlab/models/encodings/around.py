@@ -1,10 +1,10 @@
-"""An encoding around another."""
+"""The base class of encodings that wrap another encoding."""
 
 from synthlab.models.encodings.base import Encoding
 
 
 class Around(Encoding):
-    """An encoding around another: every hook is that of ``inner`` unless a subclass overrides it.
+    """A wrapper around another encoding: every hook calls that of ``inner`` unless a subclass overrides it.
 
     A subclass that changes the positions themselves overrides ``positions``, ``longest`` and ``draws_positions``.
     """

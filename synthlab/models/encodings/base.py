@@ -1,10 +1,10 @@
 """The interface of position encodings: an object with hooks.
 
-``embed`` adds to token embeddings, ``rotate`` rotates queries and keys, ``sharpen`` scales a query's attention logits,
-``bias`` adds to them. ``relative`` and ``products`` serve encodings whose logits are no inner products of rotated
-vectors. Each hook of the base class does nothing, so NoPE overrides none. Positions count tokens, from 0, and may
-differ between rows. ``embed``, ``rotate`` and ``sharpen`` see token by token: a row may hold several texts, one after
-the other.
+``embed`` adds to token embeddings, ``rotate`` rotates queries and keys, ``sharpen`` returns a factor for each query's
+attention logits, ``bias`` returns an offset for them. ``relative`` and ``products`` serve encodings whose logits are no
+inner products of rotated vectors. Each hook of the base class does nothing, so NoPE overrides none. Positions count
+tokens, from 0, and may differ between rows. ``embed``, ``rotate`` and ``sharpen`` act token by token: a row may hold
+several texts, one after the other.
 
 An encoding serves an ensemble of E models (see ``layers``): a learned parameter has a leading dimension of models.
 Positions, too, have dimensions of models and rows, of size 1 where all share them.
@@ -68,23 +68,25 @@ class Encoding(nn.Module, ABC):
 
     @property
     def packs(self) -> bool:
-        """Whether each prefix of a text is encoded as it is alone, so that all of them can share a row."""
+        """True if each prefix of a text is encoded as it would be alone, so that all prefixes can share a row."""
         return not self.draws_positions and self.alike_up_to(1) == math.inf
 
     def initialise(self, generators: Generators) -> None:
-        """Initialize what is learned.
+        """Initialize the learned parameters.
 
         Args:
             generators: A generator for each of the E models, as ``synthlab.models.layers.init_normal`` takes them.
         """
 
     def longest(self) -> float:
-        """The number of tokens of the longest text that this encoding can serve; infinite for most."""
+        """Return the length, in tokens, of the longest text that this encoding can serve; usually infinity."""
         return math.inf
 
     def alike_up_to(self, length: int) -> float:
-        """The longest text whose first ``length`` tokens are encoded as they are alone. Infinite for most: only an
-        encoding that depends on the length has an end to it."""
+        """Return the longest text, in tokens, that leaves the encoding of its first ``length`` tokens unchanged.
+
+        This is infinity for most: only an encoding that depends on the text's length has a limit.
+        """
         return math.inf
 
     def positions(
@@ -128,7 +130,7 @@ class Encoding(nn.Module, ABC):
         return v
 
     def sharpen(self, positions: Int[Tensor, "#E #B T"]) -> Float[Tensor, "#E #B T"] | None:
-        """Scale a query's attention logits.
+        """Return the factor for each query's attention logits.
 
         Args:
             positions: The position of each query.
@@ -141,7 +143,7 @@ class Encoding(nn.Module, ABC):
     def bias(
         self, query: Int[Tensor, "#E #B Q 1"], key: Int[Tensor, "#E #B Q K"]
     ) -> Float[Tensor, "#E #B H Q K"] | None:
-        """Add to attention logits.
+        """Return what to add to attention logits.
 
         Args:
             query: The position of each query.
@@ -179,7 +181,8 @@ class Encoding(nn.Module, ABC):
             q: Queries of each head.
             k: Keys of each head.
             relative: What ``relative`` returned, in the layout of the logits.
-            multiply: The inner products of queries and keys of any width, in the layout of the logits.
+            multiply: Function that returns the inner products of queries and keys of any width, in the layout of the
+                logits.
 
         Returns:
             The attention logits before scaling.
@@ -188,5 +191,5 @@ class Encoding(nn.Module, ABC):
 
 
 def encoding_of(model: nn.Module) -> Encoding:
-    """The position encoding of a model, which every model keeps as its attribute ``encoding``."""
+    """Return the position encoding of a model: its attribute ``encoding``."""
     return cast(Encoding, model.encoding)

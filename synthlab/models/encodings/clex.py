@@ -69,7 +69,7 @@ class CLEX(LengthRoPE):
         nn.init.zeros_(self.down)
 
     def factor_of(self, length: int) -> int:
-        """The length factor t of a text of ``length`` tokens."""
+        """Return the length factor t of a text of ``length`` tokens."""
         return min(-(-length // self.trained), self.factor)
 
     def frequencies_of(self, lengths, width):
@@ -81,9 +81,9 @@ class CLEX(LengthRoPE):
         return table[models[:, None], (-(-lengths // self.trained)).clamp(max=self.factor) - 1]
 
     def learned_logs(self, width: int) -> Float[Tensor, "E t pairs"]:
-        """What the network adds to the logs of the frequencies of NTK, y, at each whole length factor."""
+        """Return y: what the network adds to the logs of the frequencies of NTK, at each whole length factor."""
         up, down, device = self.up.double(), self.down.double(), self.up.device
-        # All that does not depend on y at once: RK4 asks for the ends and the middle of each step.
+        # Everything independent of y, computed at once: RK4 needs the ends and the middle of each step.
         steps = self.steps * (self.factor - 1)
         t = 1 + torch.arange(2 * steps + 1, dtype=torch.float64, device=device) / (2 * self.steps)
         pairs = torch.arange(width // 2, dtype=torch.float64, device=device)
@@ -102,8 +102,17 @@ class CLEX(LengthRoPE):
 
 
 def integrate(change: Callable[[int, Tensor], Tensor], y: Tensor, steps: int, size: float) -> list[Tensor]:
-    """The solution of an ordinary differential equation, ``y`` at first, and after each of ``steps`` steps of ``size``,
-    by the classical Runge-Kutta method of order 4. ``change(time, y)`` is dy/dt; ``time`` counts half steps."""
+    """Integrate dy/dt = ``change(time, y)`` by the classical Runge-Kutta method of order 4.
+
+    Args:
+        change: The derivative; ``time`` counts half steps.
+        y: The initial value.
+        steps: The number of steps.
+        size: The length of a step.
+
+    Returns:
+        ``y``, and the solution after each step.
+    """
     solution = [y]
     for time in range(0, 2 * steps, 2):
         first = change(time, y)

@@ -1,4 +1,4 @@
-"""Extensions of RoPE to contexts longer than the training contexts, with frequencies that do not depend on the length.
+"""Extensions of RoPE to contexts longer than the training contexts, with frequencies independent of the length.
 
 None of them has parameters, so each can replace ``rope`` in a trained model (``model.encoding``). All but ``EABF`` then
 take the base that the model was trained with. ``trained`` is the training length in tokens, with BOS and EOS.
@@ -20,8 +20,10 @@ Factor = Annotated[float, Field(ge=1, le=10**6)]
 
 
 class PI(RoPE):
-    """Position interpolation: positions divided by ``factor``, so that they stay within the training range (Chen et
-    al., 2023, section 2.3, equation 4)."""
+    """Position interpolation: positions divided by ``factor``, which keeps them in the training range.
+
+    Source: Chen et al., 2023, section 2.3, equation 4.
+    """
 
     def __init__(self, dims: Dims, /, base: PositiveFloat, factor: Factor):
         super().__init__(dims, base)
@@ -32,8 +34,10 @@ class PI(RoPE):
 
 
 class NTK(RoPE):
-    """NTK-aware interpolation: a larger base, which keeps the highest frequency and divides the lowest by ``factor``
-    (Peng et al., 2024, section 3.1)."""
+    """NTK-aware interpolation: a larger base, which keeps the highest frequency and divides the lowest by ``factor``.
+
+    Source: Peng et al., 2024, section 3.1.
+    """
 
     def __init__(self, dims: Dims, /, base: PositiveFloat, factor: Factor):
         super().__init__(dims, base)
@@ -84,8 +88,10 @@ class YaRN(RoPE):
         return frequencies.lerp(frequencies / self.factor, ramp)
 
     def pair(self, rotations: float, width: int) -> float:
-        """The index of the pair that makes so many rotations within the training length, for heads of ``width``
-        dimensions. Not a whole number, and possibly outside the range of pairs."""
+        """Return the index of the pair that makes ``rotations`` rotations within the training length.
+
+        Heads have ``width`` dimensions. The index is not a whole number, and may lie outside the range of pairs.
+        """
         log_wavelength = math.log(self.trained) - math.log(rotations)  # the log of the quotient could overflow
         return width / 2 * (log_wavelength - math.log(2 * math.pi)) / math.log(self.base)
 
@@ -94,13 +100,12 @@ class YaRN(RoPE):
 
 
 class EABF(RoPE):
-    """Entropy-aware adjusted base frequency: RoPE with a larger base, and logits scaled by the number of visible tokens
-    (Zhang et al., 2024, arXiv 2401.07004, and their code).
+    """Entropy-aware adjusted base frequency: RoPE with a larger base, and logits scaled by the number of visible keys.
 
-    The i-th token sees i tokens; its logits are multiplied by max(1, log_c(i)), where c is ``trained``, the training
-    length. The authors do not scale the first two of 32 layers. Here every layer is scaled, since small models have
-    two layers or fewer. With ``randomized`` positions, i is the position plus one, which exceeds the number of visible
-    tokens.
+    Source: Zhang et al., 2024, arXiv 2401.07004, and their code. The i-th token sees i tokens; its logits are
+    multiplied by max(1, log_c(i)), where c is ``trained``, the training length. The authors do not scale the first two
+    of 32 layers. Here every layer is scaled, since small models have two layers or fewer. With ``randomized``
+    positions, i is the position plus one, which exceeds the number of visible tokens.
     """
 
     def __init__(self, dims: Dims, /, base: PositiveFloat, trained: Annotated[int, Field(ge=2)]):
@@ -114,12 +119,15 @@ class EABF(RoPE):
 def stretch_frequencies(
     width: int, base: float, factor: float | Float[Tensor, "*rows 1"], device: torch.device | None = None
 ) -> Float[Tensor, "*rows pairs"]:
-    """The frequencies of ``NTK``: the highest stays, the lowest is divided by ``factor``, which may be one a row."""
+    """Return the frequencies of ``NTK``: the highest is unchanged, the lowest is divided by ``factor``.
+
+    ``factor`` is one number, or one for each row.
+    """
     return geometric(width, base * factor ** (width / (width - 2)), device)
 
 
 def check_pairs(name: str, dims: Dims) -> None:
-    """Refuse heads with one frequency alone, for an encoding of this name. Raises InputError."""
+    """Raise InputError if heads have a single frequency, which the encoding ``name`` cannot use."""
     if dims.width == 2 * dims.heads:
         raise InputError(
             f"model.heads={dims.heads}: {name} needs a head width of 4 or more, as the one frequency of "

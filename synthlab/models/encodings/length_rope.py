@@ -1,7 +1,7 @@
 """RoPE with frequencies that depend on the length of the text, without parameters: dynamic NTK, LongRoPE.
 
-The length of a text is its largest position plus one. All tokens of a text have the frequencies of its length, and so a
-prefix of a longer text is not encoded as it is alone.
+The length of a text is its largest position plus one. All tokens of a text use the frequencies of its length, so a
+prefix of a longer text is not encoded as it would be alone.
 """
 
 import math
@@ -23,7 +23,7 @@ Divisors = list[Annotated[float, Field(ge=1, le=10**6)]] | None
 
 
 class LengthRoPE(RoPE):
-    """RoPE whose frequencies depend on the length of the text. Texts of up to ``trained`` tokens have the same."""
+    """RoPE whose frequencies depend on the length of the text, beyond ``trained`` tokens."""
 
     def __init__(self, dims: Dims, /, base: float, trained: int):
         super().__init__(dims, base)
@@ -31,10 +31,10 @@ class LengthRoPE(RoPE):
 
     @abstractmethod
     def frequencies_of(self, lengths: Int[Tensor, "#E #B"], width: int) -> Float[Tensor, "#E #B pairs"]:
-        """The frequencies of texts of ``lengths`` tokens, for heads of ``width`` dimensions."""
+        """Return the frequencies of texts of ``lengths`` tokens, for heads of ``width`` dimensions."""
 
     def table(self, lengths: Sequence[int], width: int) -> Float[Tensor, "#E lengths pairs"]:
-        """The frequencies of one text of each of ``lengths``, for heads of ``width`` dimensions."""
+        """Return the frequencies of one text of each of ``lengths``, for heads of ``width`` dimensions."""
         device = next((weights.device for weights in self.parameters()), None)
         return self.frequencies_of(torch.tensor([lengths], device=device), width)
 
@@ -46,8 +46,10 @@ class LengthRoPE(RoPE):
 
 
 class DynamicNTK(LengthRoPE):
-    """NTK-aware interpolation by the length of the text: a text of n tokens has the frequencies of ``NTK`` with the
-    factor ``factor`` * n / ``trained`` - (``factor`` - 1) beyond ``trained`` tokens, and those of RoPE up to there.
+    """NTK-aware interpolation by the length of the text.
+
+    A text of n tokens has the frequencies of RoPE up to ``trained`` tokens. Beyond that it has those of ``NTK`` with
+    the factor ``factor`` * n / ``trained`` - (``factor`` - 1).
 
     The formula is that of Transformers' ``rope_type: dynamic``. With ``factor`` 1 the factor is n / ``trained``, as in
     Peng et al. (2024, section 3.3).
@@ -76,10 +78,12 @@ class DynamicNTK(LengthRoPE):
 class LongRoPE(LengthRoPE):
     """RoPE with each frequency divided by a number of its own (Ding et al., 2024, arXiv 2402.13753, and their code).
 
-    Texts of up to ``trained`` tokens have the divisors ``short``, longer ones ``long``. All logits, of short texts too,
-    are multiplied by 1 + ln(``factor``) / ln(``trained``): the release multiplies queries and keys by its root.
+    Texts of up to ``trained`` tokens use the divisors ``short``, longer ones ``long``. All logits, those of short texts
+    included, are multiplied by 1 + ln(``factor``) / ln(``trained``): the release multiplies queries and keys by its
+    root.
 
-    The paper finds the divisors by an evolutionary search, which is not here. It also leaves the first tokens of a text
+    The paper finds the divisors by an evolutionary search, which the lab does not have. It also leaves the first tokens
+    of a text
     unscaled; Transformers' ``rope_type: longrope``, whose formula this is, does not.
 
     Args:

@@ -72,6 +72,10 @@ class T5(Encoding):
     """A learned bias for each head and bucket of distances (Raffel et al., 2020, section 2.1, one-directional).
 
     The first half of the buckets hold one distance each. The others grow geometrically up to the distance ``furthest``;
+    the last one holds all larger distances too. Biases are initialized with the standard deviation ``scale``; null
+    means one over the root of the width, as in T5.
+
+    The first half of the buckets hold one distance each. The others grow geometrically up to the distance ``furthest``;
     the last one holds all larger distances too. Biases begin with the standard deviation ``scale``, or if that is None
     with one over the root of the width, as in T5.
     """
@@ -94,7 +98,7 @@ class T5(Encoding):
         init_normal(self.biases, self.scale, generators)
 
     def bucket(self, distance: Int[Tensor, "..."]) -> Int[Tensor, "..."]:
-        """The bucket of each distance. Negative distances, which are always masked, fall into bucket 0."""
+        """Return the bucket of each distance. Negative distances, which are always masked, fall into bucket 0."""
         buckets = self.biases.shape[1]
         exact = buckets // 2
         ratio = distance.clamp(min=exact).float() / exact
@@ -106,8 +110,11 @@ class T5(Encoding):
 
 
 def alibi_slopes(heads: int) -> Float[Tensor, " H"]:
-    """The published slopes: 2^(-8 i / H) if H is a power of two. Otherwise the slopes of the power of two below H, then
-    every second slope of the next power of two, as in the authors' release."""
+    """Return the published slopes: 2^(-8 i / H) for head i if H is a power of two.
+
+    Otherwise these are the slopes of the power of two below H, then every second slope of the next power of two, as in
+    the authors' release.
+    """
     below = 2 ** int(math.log2(heads))
     slopes = [2 ** (-8 * i / below) for i in range(1, below + 1)]
     between = [2 ** (-4 * i / below) for i in range(1, 2 * below + 1, 2)]

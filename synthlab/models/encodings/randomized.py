@@ -14,22 +14,23 @@ from synthlab.positions.sampler_base import draw_subsets
 
 
 class Randomized(Around):
-    """Randomized positions (Ruoss et al., 2023; RandomPos in the paper's Table 1): a sorted random subset of
-    range(``span``), encoded by ``inner``.
+    """Randomized positions: a sorted random subset of range(``span``), encoded by ``inner``.
 
-    Training thus visits the positions that longer texts use. Each text has positions of its own, drawn in tests too;
-    ``positions=randpos`` draws in the same way, and in training alone.
+    Source: Ruoss et al., 2023; RandomPos in the paper's Table 1. Training visits the positions that longer texts use.
+    Each text has positions of its own, drawn in tests too; ``positions=randpos`` draws the same way, but in training
+    only.
     """
 
     draws_positions = True
 
     def __init__(self, dims: Dims, /, span: Annotated[int, Field(ge=3, le=10**6)], inner: Mapping[str, Any]):
-        from synthlab.models.encodings import ENCODINGS  # which has this class, too
+        from synthlab.models.encodings import ENCODINGS  # not at the top: this module imports this class
 
         super().__init__(ENCODINGS.build(inner, dims, field="encoding.inner"))
         if self.inner.alike_up_to(1) < math.inf:
             raise InputError(
-                f"encoding.inner={inner['name']}: depends on the length of a text, which random positions do not tell"
+                f"encoding.inner={inner['name']}: depends on the length of the text, which random "
+                "positions do not determine"
             )
         if self.inner.longest() < span:
             raise InputError(

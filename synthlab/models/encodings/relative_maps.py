@@ -3,10 +3,10 @@
 The logit of query i and key j is q_i^T R(r(i, j)) k_j, where plain RoPE has r(i, j) = i - j. A map r keeps the relative
 positions of near tokens, and gives far ones positions that occur in training. The published implementations rotate
 queries and keys two or three times and choose between the products by masks. Here r is any function, and a loop over
-the pairs of dimensions computes the logits: two matrices of all queries and keys for each pair. It is made for texts of
-hundreds of tokens, not of many thousands.
+the pairs of dimensions computes the logits, with two matrices of all queries and keys for each pair. This suits texts
+of hundreds of tokens, not of many thousands.
 
-None of the encodings has parameters, so each can replace ``rope`` in a trained model, with or without training after.
+None of the encodings has parameters, so each can replace ``rope`` in a trained model, with or without fine-tuning.
 """
 
 import math
@@ -40,7 +40,7 @@ class RelativeRoPE(RoPE):
 
     @abstractmethod
     def distance(self, query: Int[Tensor, "#E #B Q 1"], key: Int[Tensor, "#E #B Q K"]) -> Tensor:
-        """The map r.
+        """Return the relative position r(i, j) of each query and key.
 
         Args:
             query: The position of each query.
@@ -61,11 +61,11 @@ class RelativeRoPE(RoPE):
 
 
 class SelfExtend(RelativeRoPE):
-    """Self-Extend (Jin et al., 2024, arXiv 2401.01325, section 3): exact positions for keys nearer than ``window``,
-    positions divided by ``group`` and rounded down for all others.
+    """Self-Extend: exact positions for keys nearer than ``window``, for others positions divided by ``group``.
 
-    r = i - j below ``window``, else floor(i / group) - floor(j / group) + window - window / group. Raises InputError
-    unless ``group`` divides ``window``: the authors' code rounds window / group in decoding alone.
+    Source: Jin et al., 2024, arXiv 2401.01325, section 3. r = i - j below ``window``, else floor(i / group) - floor(j /
+    group) + window - window / group. Raises InputError unless ``group`` divides ``window``: the authors' code rounds
+    window / group in decoding only.
     """
 
     def __init__(self, dims: Dims, /, base: PositiveFloat, window: PositiveInt, group: PositiveInt):
@@ -100,8 +100,11 @@ class ReRoPE(RelativeRoPE):
 
 
 class LeakyReRoPE(ReRoPE):
-    """Leaky ReRoPE (Su, 2023, github.com/bojone/rerope): r = i - j up to ``window``, and beyond it
-    ``window`` + (i - j - ``window``) / ``factor``. Logits are ``scaled`` as in ReRoPE."""
+    """Leaky ReRoPE (Su, 2023, github.com/bojone/rerope): beyond ``window``, a further token counts 1 / ``factor``.
+
+    r = i - j up to ``window``, and beyond it ``window`` + (i - j - ``window``) / ``factor``. ``scaled`` is that of
+    ReRoPE.
+    """
 
     def __init__(
         self, dims: Dims, /, base: PositiveFloat, window: PositiveInt, factor: Factor, trained: Trained, scaled: bool
@@ -115,12 +118,12 @@ class LeakyReRoPE(ReRoPE):
 
 
 class DualChunk(RelativeRoPE):
-    """Dual chunk attention (An et al., 2024, arXiv 2402.17463, section 3): exact positions within a chunk and near its
-    beginning, capped ones across chunks.
+    """Dual chunk attention: exact positions within a chunk and near its beginning, capped ones across chunks.
 
-    With N = ``trained``, chunks have c = 3N/4 - N/8 tokens and relative positions are at most 3N/4, as in the authors'
-    code (both quotients rounded down). A key has the position j mod c. Its query has i mod c within the same chunk,
-    min(i mod c + c, 3N/4) in the next one, and min(2c - 1, 3N/4) in all later ones.
+    Source: An et al., 2024, arXiv 2402.17463, section 3. With N = ``trained``, chunks have c = 3N/4 - N/8 tokens and
+    relative positions are at most 3N/4, as in the authors' code (both quotients rounded down). A key has the position j
+    mod c. Its query has i mod c within the same chunk, min(i mod c + c, 3N/4) in the next one, and min(2c - 1, 3N/4) in
+    all later ones.
     """
 
     def __init__(self, dims: Dims, /, base: PositiveFloat, trained: Trained):
@@ -152,7 +155,8 @@ def multiply_rotated(
         k: Keys.
         relative: r(i, j), broadcast to the logits.
         frequencies: Radians per position of each pair.
-        multiply: The inner products of queries and keys of any width, in the layout of the logits.
+        multiply: Function that returns the inner products of queries and keys of any width, in the layout of the
+            logits.
 
     Returns:
         The products, before scaling.

@@ -1,5 +1,8 @@
-"""Rotary position embedding (RoPE). Its variants override only the frequencies: ``frequencies`` where they are fixed,
-``frequencies_at`` where they depend on the positions."""
+"""Rotary position embedding (RoPE).
+
+Its variants override only the frequencies: ``frequencies`` where they are fixed, ``frequencies_at`` where they depend
+on the positions.
+"""
 
 import torch
 from jaxtyping import Float, Int
@@ -11,8 +14,10 @@ from synthlab.models.encodings.base import Dims, Encoding
 
 
 class RoPE(Encoding):
-    """Queries and keys rotated by angles proportional to position, so that logits depend only on relative positions
-    (Su et al., 2021, equation 34)."""
+    """Queries and keys rotated by angles proportional to position, so that logits depend only on relative positions.
+
+    Source: Su et al., 2021, equation 34.
+    """
 
     def __init__(self, dims: Dims, /, base: PositiveFloat):
         super().__init__()
@@ -25,19 +30,21 @@ class RoPE(Encoding):
         self.base = base
 
     def frequencies(self, width: int, device: torch.device | None = None) -> Float[Tensor, " pairs"]:
-        """The rotary frequencies: radians per position for each pair of a head's ``width`` dimensions, highest
-        first."""
+        """Return the rotary frequencies of a head's pairs of dimensions, in radians per position, highest first."""
         return geometric(width, self.base, device)
 
     def frequencies_at(self, positions: Int[Tensor, "#E #B T"], width: int) -> Float[Tensor, "*#rows pairs"]:
-        """The rotary frequencies of tokens at ``positions``: [pairs] where all have the same, or [#E, #B, 1, pairs]."""
+        """Return the rotary frequencies of tokens at ``positions``.
+
+        The shape is [pairs] where all tokens have the same frequencies, else [#E, #B, 1, pairs].
+        """
         return self.frequencies(width, positions.device)
 
     def rotate(self, v, positions):
-        wide = torch.promote_types(v.dtype, torch.float32)  # there are no complex numbers of less precision
+        wide = torch.promote_types(v.dtype, torch.float32)  # complex numbers have at least this precision
         angle = angles(positions, self.frequencies_at(positions, v.shape[-1])).unsqueeze(-2)
         rotation = torch.complex(angle.cos().to(wide), angle.sin().to(wide))
-        # For each head its own, side by side, so that the product runs over whole vectors.
+        # A contiguous copy for each head, so that the product runs over whole vectors.
         rotation = rotation.expand(*rotation.shape[:-2], v.shape[-2], -1).contiguous()
         pairs = torch.view_as_complex(v.to(wide).contiguous().unflatten(-1, (-1, 2)))
         return torch.view_as_real(pairs * rotation).flatten(-2).to(v.dtype)
@@ -46,7 +53,7 @@ class RoPE(Encoding):
 def geometric(
     width: int, base: float | Float[Tensor, "*rows 1"], device: torch.device | None = None
 ) -> Float[Tensor, "*rows pairs"]:
-    """base^(-2i / width) for each pair of dimensions, in double precision: positions can be large."""
+    """Return base^(-2i / width) for each pair i of dimensions, in double precision: positions can be large."""
     exponent = torch.arange(0, width, 2, dtype=torch.float64, device=device) / width
     return base**-exponent
 
@@ -54,5 +61,5 @@ def geometric(
 def angles(
     positions: Int[Tensor, "#E #B T"], frequencies: Float[Tensor, "*#rows pairs"]
 ) -> Float[Tensor, "#E #B T pairs"]:
-    """Each position times each frequency, in double precision."""
+    """Return each position times each frequency, in double precision."""
     return positions.double().unsqueeze(-1) * frequencies

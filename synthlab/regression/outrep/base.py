@@ -15,7 +15,7 @@ Values = Float[Tensor, "..."]
 
 
 class Interval(NamedTuple):
-    """The numbers from ``low`` to ``high``; without infinite ends, and without ``low`` if ``open_low``.
+    """The numbers from ``low`` to ``high``, without infinite ends; if ``open_low``, without ``low``.
 
     Example:
         >>> import math, torch, synthlab
@@ -29,7 +29,7 @@ class Interval(NamedTuple):
     open_low: bool = False
 
     def contains(self, y: Values) -> Bool[Tensor, "..."]:
-        """Whether each value lies inside."""
+        """Return True for each value that lies inside."""
         above = y > self.low if self.open_low else y >= self.low
         return above & (y <= self.high) & y.isfinite()
 
@@ -52,8 +52,8 @@ class OutRep(ABC):
     Attributes:
         domain: Where f is defined, an ``Interval``.
         image: The image of the domain under f, an ``Interval``.
-        increasing: Whether f increases.
-        shift: c in f(y + c), in the units of the answer.
+        increasing: True if f increases.
+        shift: c in f(y + c), in the units of the target.
 
     Example:
         >>> import math, torch, synthlab
@@ -81,23 +81,25 @@ class OutRep(ABC):
 
     @abstractmethod
     def f(self, x: Values) -> Values:
-        """f, on its domain."""
+        """Return the value of the map at x, for x in its domain."""
 
     @abstractmethod
     def f_inverse(self, z: Values) -> Values:
-        """The inverse of f, on its image."""
+        """Return the inverse of f, for z in its image."""
 
     def forward(self, y: Values) -> Values:
-        """From the original scale to representation space: f(y + c)."""
+        """Map from the original scale to representation space: f(y + c)."""
         return self.f(y + self.shift)
 
     def inverse(self, z: Values) -> Values:
-        """From representation space, inside the image, to the original scale: f^-1(z) - c."""
+        """Map from representation space, inside the image, to the original scale: f^-1(z) - c."""
         return self.f_inverse(z) - self.shift
 
     def clip(self, z: Values, largest: float) -> Values:
-        """Clip outputs, in representation space, to those that decode to an answer of at most ``largest``, in the
-        original scale: f is monotone, so these form an interval, the image cut off at f(largest + c)."""
+        """Clip outputs, in representation space, to those that decode to at most ``largest``, in the original scale.
+
+        Since f is monotone, these form an interval: the image cut off at f(largest + c).
+        """
         end = float(self.forward(torch.tensor(largest, dtype=torch.float64)).detach())
         return z.clamp(self.image.low, end) if self.increasing else z.clamp(end, self.image.high)
 
@@ -110,22 +112,26 @@ class OutRep(ABC):
         return slope.abs().log()
 
     def loss_scale(self, y: Float[Tensor, "E B L"], weights: Float[Tensor, "E #B L"]) -> Float[Tensor, " E"]:
-        """Return what each model's squared error is multiplied by: 1, unless the map is learned. ``weights`` are those
-        of the lengths, which add up to 1 in each row."""
+        """Return the factor of each model's squared error: 1, unless the map is learned.
+
+        ``weights`` are those of the lengths, which add up to 1 in each row.
+        """
         return y.new_ones(len(y))
 
     def default_shift(self, smallest: float) -> float:
-        """The default shift: 0 if the smallest target lies in the domain, else the shift that moves it to 1 (for the
-        sum: 1/sqrt(y + 1))."""
+        """Return the default shift: 0 if the smallest target lies in the domain, else the shift that moves it to 1.
+
+        For the sum, f is then 1/sqrt(y + 1), for example.
+        """
         return 0.0 if self.domain.contains(torch.tensor(smallest)) else 1.0 - smallest
 
     def complete(self, config: Mapping[str, Any], smallest: float, largest: float) -> dict[str, Any]:
-        """Fill in what a config leaves at null.
+        """Return the config with defaults in place of null.
 
         Args:
             config: The map's name and the settings that it was made from, by key.
-            smallest: The smallest target in training, in the units of the answer.
-            largest: The largest.
+            smallest: The smallest target in training, in its own units.
+            largest: The largest target in training.
 
         Returns:
             The config with numbers in the place of null.
@@ -136,7 +142,7 @@ class OutRep(ABC):
 
 
 class OutRepModule(OutRep, nn.Module):
-    """A map that differs between the models of an ensemble, and is part of it: its parameters are kept with theirs.
+    """A map that differs between the models of an ensemble; its parameters are stored with theirs.
 
     ``initialise`` makes the parameters, with a leading dimension of E models
     (``synthlab.models.layers.ensemble_parameter``).
@@ -148,7 +154,7 @@ class OutRepModule(OutRep, nn.Module):
 
     @abstractmethod
     def initialise(self, generators: Generators) -> None:
-        """Make the parameters, and initialize those of each model from its own generator."""
+        """Create the parameters, and initialize those of each model from its own generator."""
 
     @abstractmethod
     def member(self, index: int) -> OutRep:

@@ -1,4 +1,4 @@
-"""A map of the target that each run chooses before it is trained, by its error at held-out training lengths."""
+"""A map of the target that each run selects before training, by its error at held-out training lengths."""
 
 from typing import Annotated, Any
 
@@ -12,14 +12,14 @@ from synthlab.regression.outrep.base import REALS, OutRepModule
 
 
 class Chosen(OutRepModule):
-    """The map, of several ``candidates``, that errs least at the longest training lengths.
+    """The map among ``candidates`` with the smallest error at the longest training lengths.
 
-    A run trains a model for each candidate on its training lengths but the longest, of which it holds out the share
-    ``held_out``. It takes the candidate with the least score, and trains on all of its lengths with that map. The score
-    is the relative error, averaged over the held-out lengths. No longer sequence is drawn.
+    A run trains a model for each candidate on its shorter training lengths; it holds out the longest, a share
+    ``held_out`` of the lengths. It selects the candidate with the least score, and trains on all of its lengths with
+    that map. The score is the relative error, averaged over the held-out lengths. No longer sequence is drawn.
 
-    A candidate is the name of a map, or its name and settings. ``shift`` is that of candidates without one of their
-    own; null takes each one's default.
+    A candidate is the name of a map, or its name and settings. ``shift`` applies to candidates without one of their
+    own; null is each one's default.
     """
 
     domain = image = REALS
@@ -30,7 +30,7 @@ class Chosen(OutRepModule):
         candidates: Annotated[list[str | dict[str, Any]], Field(min_length=2)],
         held_out: Annotated[float, Field(gt=0, lt=1)],
     ):
-        from synthlab.regression.outrep import OUTREPS  # which has this class, too
+        from synthlab.regression.outrep import OUTREPS  # not at the top: that module imports this class
 
         super().__init__(0.0)  # candidates have shifts of their own
         self.held_out = held_out
@@ -45,7 +45,7 @@ class Chosen(OutRepModule):
 
     @property
     def names(self) -> list[str]:
-        """What each candidate is called."""
+        """The name of each candidate."""
         return [
             " ".join([str(each["name"]), *(f"{k}={v}" for k, v in each.items() if k not in ("name", "shift"))])
             for each in self.candidates
@@ -56,7 +56,7 @@ class Chosen(OutRepModule):
         return {**config, "candidates": [made.complete(each, smallest, largest) for each, made in pairs]}
 
     def initialise(self, generators):
-        """Make room for the score of each candidate, for each model."""
+        """Create the parameter for the score of each candidate, for each model."""
         self.scores = nn.Parameter(torch.zeros(len(generators), len(self.maps)), requires_grad=False)
 
     def member(self, index):

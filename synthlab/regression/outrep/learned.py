@@ -16,19 +16,20 @@ from synthlab.models.layers import ensemble_parameter
 from synthlab.regression.outrep.base import POSITIVE, Interval, OutRepModule, Values
 
 Positive = Annotated[float, Field(gt=0)]
-Exponent = Annotated[float, Field(ge=-8, le=8)]  # before training; beyond, powers of targets leave single precision
+# Before training; powers of targets outside this range exceed single precision.
+Exponent = Annotated[float, Field(ge=-8, le=8)]
 
-SMALL = 1e-3  # |t| under which (exp(t) - 1) / t is taken as four terms of its series, exact to 1e-14
+SMALL = 1e-3  # for smaller abs(t), (exp(t) - 1) / t is computed from four terms of its series, exact to 1e-14
 
 
 class LearnedOutRep(OutRepModule):
     """A map of the target with parameters, which are trained with those of the model.
 
     The loss is that of the likelihood of the original targets. If f(y) has Gaussian errors of any variance, the most
-    likely map has the least ``mean((z - f(y))^2) * exp(-2 mean(log |f'(y)|))``. The second factor keeps a map from
+    likely map has the least ``mean((z - f(y))^2) * exp(-2 mean(log |f'(y)|))``. The second factor prevents a map from
     lowering its loss by making all targets alike (change of variables; Box and Cox, 1964, in this normalized form).
 
-    A subclass makes its parameters in ``initialise``, with a leading dimension of E models. ``f`` and ``f_inverse``
+    A subclass creates its parameters in ``initialise``, with a leading dimension of E models. ``f`` and ``f_inverse``
     take and return numbers [E, N]: row e is mapped by model e. The domain is the same for all models, the image may
     depend on the parameters.
 
@@ -54,8 +55,10 @@ class LearnedOutRep(OutRepModule):
     """
 
     def learned(self) -> dict[str, Float[Tensor, " E"]]:
-        """Return what has been learned so far, by name: each number of the parameters. Records have them at each point
-        of the training curve."""
+        """Return the learned parameters by name, one number each.
+
+        Records have them at each point of the training curve.
+        """
         found = {}
         for name, values in self.named_parameters():
             columns = values.detach().flatten(1).T
@@ -89,9 +92,9 @@ class Monotone(LearnedOutRep):
     """A chain of powers: in each of ``pieces`` pieces of log x, f(x) = a + b x^m with an exponent m of its own.
 
     Value and slope agree where pieces meet, at ``knots``. So f increases strictly, is continuously differentiable, and
-    has an inverse in closed form. The outer pieces have no end: beyond the targets seen in training, f goes on as the
-    power that serves the largest of them. In other words, log(x f'(x)) is a linear spline in log x, whose slopes are
-    the exponents (compare Durkan et al., 2019, whose splines end in straight lines).
+    has an inverse in closed form. The outer pieces are unbounded: beyond the training targets, f continues with the
+    power of the last piece. In other words, log(x f'(x)) is a linear spline in log x, whose slopes are the exponents
+    (compare Durkan et al., 2019, whose splines end in straight lines).
     """
 
     domain = POSITIVE
@@ -105,12 +108,12 @@ class Monotone(LearnedOutRep):
     ):
         super().__init__(shift)
         self.start = start
-        self.knots = [1.0] * pieces if knots is None else knots  # where each piece begins; the first has no beginning
+        self.knots = [1.0] * pieces if knots is None else knots  # where each piece begins, except the first
         if len(self.knots) != pieces or (knots and sorted(set(knots)) != knots):
             raise InputError(f"outrep.knots={show(knots)}: must be {pieces} increasing numbers, one for each piece")
 
     def complete(self, config, smallest, largest):
-        """Let the knots divide the targets of training evenly in log x."""
+        """Choose knots that divide the training targets evenly in log x."""
         config = super().complete(config, smallest, largest)
         if config.get("knots", []) is not None:
             return config
@@ -144,11 +147,11 @@ class Monotone(LearnedOutRep):
         return (begin + shrink(m, (z - value) * (-slope).exp())).exp()
 
     def _begins(self, like: Tensor) -> Float[Tensor, " K"]:
-        """Where pieces begin, in log x. There the first has the value 0 and x f'(x) = 1."""
+        """Return where pieces begin, in log x. There the first has the value 0 and x f'(x) = 1."""
         return like.new_tensor(self.knots).log()
 
     def _pieces(self, m: Float[Tensor, "E K"]) -> tuple[Tensor, Tensor, Tensor]:
-        """Where each piece begins, in log x, and there log(x f'(x)) and f; for exponents ``m``."""
+        """Return, for exponents ``m``, where each piece begins, in log x, and log(x f'(x)) and f there."""
         begins = self._begins(m)
         widths, before = begins.diff(), m[:, :-1]
         zero = m.new_zeros(len(m), 1)
@@ -157,7 +160,7 @@ class Monotone(LearnedOutRep):
         return begins.expand_as(m), slopes, values
 
     def _pieces_at(self, at: Float[Tensor, "E N"], ends: Float[Tensor, "*E inner"]) -> list[Float[Tensor, "E N"]]:
-        """The exponent of the piece that each number lies in, where that begins, and log(x f'(x)) and f there."""
+        """Return the exponent of the piece that each number lies in, where it begins, and log(x f'(x)) and f there."""
         m = self.exponent.to(at)
         piece = torch.searchsorted(ends.expand(len(at), -1).contiguous(), at, right=True)
         return [each.gather(1, piece) for each in (m, *self._pieces(m))]
@@ -171,7 +174,7 @@ class BoxCox(Monotone):
 
 
 def grow(m: Values, d: Values) -> Values:
-    """Return (exp(m d) - 1) / m, d at m = 0; with gradients that are exact there, too."""
+    """Return (exp(m d) - 1) / m, or d at m = 0, with exact gradients there too."""
     t = m * d
     small = t.abs() < SMALL
     series = d * (1 + t / 2 * (1 + t / 3 * (1 + t / 4)))
@@ -179,6 +182,6 @@ def grow(m: Values, d: Values) -> Values:
 
 
 def shrink(m: Values, r: Values) -> Values:
-    """Return log(1 + m r) / m, r at m = 0: the inverse of ``grow``."""
+    """Return log(1 + m r) / m, or r at m = 0: the inverse of ``grow``."""
     straight = m == 0
     return torch.where(straight, r, (m * r).clamp(min=-1).log1p() / torch.where(straight, 1.0, m))

@@ -1,4 +1,4 @@
-"""The tasks whose answers are tokens, by name."""
+"""The sequence tasks, by name."""
 
 from synthlab.config.registry import Registry
 from synthlab.sequences.problem import Problem
@@ -27,7 +27,7 @@ PROBLEMS = Registry(
         "addition": addition.Addition,
         "flip_flop": memory.FlipFlop,
         "mqar": memory.MQAR,
-        # The Chomsky hierarchy. Those that are one of the above in other settings are files of conf/task.
+        # The Chomsky hierarchy. Its tasks that are one of the above with other settings are files of conf/task.
         "even_pairs": counting.EvenPairs,
         "cycle_navigation": counting.CycleNavigation,
         "modular_arithmetic": expressions.ModularArithmetic,
@@ -40,7 +40,7 @@ PROBLEMS = Registry(
         "binary_multiplication": binary.BinaryMultiplication,
         "compute_sqrt": binary.ComputeSqrt,
         "bucket_sort": copying.BucketSort,
-        "without_end": WithoutEnd,  # any of the above
+        "without_end": WithoutEnd,  # wraps any of the above
         # Formal languages.
         "aa_star": regular.AAStar,
         "tomita": regular.Tomita,

@@ -11,28 +11,31 @@ from torch.nn import functional as F
 from synthlab.sequences.answers import AnswerTask, Pairs
 from synthlab.sequences.problem import check_bounds, integers, places
 
-HIDDEN = -1  # stands for no token, where numbers are laid side by side
+HIDDEN = -1  # marks an empty column, where numbers are laid side by side
 
 Format = Literal["plain", "reversed", "padded", "hinted"]
 
 
 class DigitNumbers(NamedTuple):
-    """Numbers as digits, the least significant first, and how many digits each is written with."""
+    """Numbers as digits, the least significant first, and the number of digits of each."""
 
     digits: Int[Tensor, "B D"]
     sizes: Int[Tensor, " B"]
 
 
 class Addition(AnswerTask):
-    """The sum of two numbers. The longer has ``length`` digits; the other's number of digits is uniform on 1 to that,
-    and either is first. Each is uniform among the numbers of its digits, without leading zeros.
+    """The sum of two numbers.
+
+    The longer number has ``length`` digits. The number of digits of the other is uniform on 1 to that, and either is
+    first. Each number is uniform among those of its number of digits, without leading zeros.
 
     Formats, of 12 + 7 in base 10:
         plain: ``1 2 + 7``, answer ``1 9``, the most significant digit first.
         reversed: ``2 1 + 7``, answer ``9 1``, the least significant first.
         padded: ``2 1 + 7 0``, answer ``9 1 0``: reversed, with zeros up to the length, in the answer one digit more.
-        hinted: ``c 2 d 1 + c 7 d 0``, answer ``c 9 d 1 e 0``: padded, a hint before each digit, the same for each
-            place of the number. Hints are consecutive; their first is uniform among those that leave enough.
+        hinted: ``c 2 d 1 + c 7 d 0``, answer ``c 9 d 1 e 0``: padded, with a hint before each digit, the same for
+            digits of the same place. Hints are consecutive; their first is uniform among those with enough hints after
+            it.
     """
 
     source = "Lee et al., 2023, arXiv 2307.03381; reversed operands and hints: Zhou et al., 2024, arXiv 2402.09371"
@@ -66,10 +69,11 @@ class Addition(AnswerTask):
         return Pairs(*push_left(prompt), *push_left(answer))
 
     def add(self, first: DigitNumbers, second: DigitNumbers) -> DigitNumbers:
-        """The sums, written without leading zeros."""
+        """Return the sums, written without leading zeros."""
         sums = F.pad(first.digits + second.digits, (0, 1))
         place = torch.arange(sums.shape[1])
-        # A digit carries if the last place up to it whose sum is not base - 1 does; that sum passes a carry on.
+        # A digit carries if the last place up to it whose sum is not base - 1 does: a sum of base - 1 passes a carry
+        # on.
         passes = sums == self.base - 1
         decides = place.where(~passes, -1).cummax(1).values
         carries = (sums >= self.base).gather(1, decides.clamp(min=0)) & (decides >= 0)
@@ -79,12 +83,12 @@ class Addition(AnswerTask):
         return DigitNumbers(digits, sizes)
 
     def chance(self, length: int) -> float:
-        """At most this: no sum is more likely than a value of the longer number, which is uniform."""
+        """Return an upper bound: no sum is more likely than a value of the longer number, which is uniform."""
         numbers = self.base if length == 1 else (self.base - 1) * self.base ** (length - 1)
         return 1 / numbers / (self.hints - length if self.hints else 1)
 
     def _number(self, sizes: Int[Tensor, " B"], lengths: Int[Tensor, " B"], generator: torch.Generator) -> DigitNumbers:
-        """Numbers of so many digits, zeros behind."""
+        """Draw numbers with the given numbers of digits, padded with zeros."""
         longest = int(lengths.max())
         digits = torch.randint(self.base, (len(sizes), longest), generator=generator)
         leading = 1 + torch.randint(self.base - 1, (len(sizes), 1), generator=generator)
@@ -94,7 +98,7 @@ class Addition(AnswerTask):
         return DigitNumbers(digits * places(sizes, longest), sizes)
 
     def _write(self, number: DigitNumbers, start: Int[Tensor, " B"]) -> Int[Tensor, "B W"]:
-        """Numbers in the format, in columns of which some are ``HIDDEN``."""
+        """Return numbers in the format, in columns of which some are ``HIDDEN``."""
         digits = hide_rest(*number)
         if self.format == "plain":
             return digits.flip(1)
@@ -106,12 +110,12 @@ class Addition(AnswerTask):
 
 
 def hide_rest(symbols: Int[Tensor, "B W"], sizes: Int[Tensor, " B"]) -> Int[Tensor, "B W"]:
-    """The first ``sizes`` of ``symbols``; the others are ``HIDDEN``."""
+    """Return ``symbols`` with all but the first ``sizes`` of each row ``HIDDEN``."""
     return symbols.masked_fill(~places(sizes, symbols.shape[1]), HIDDEN)
 
 
 def push_left(columns: Int[Tensor, "B W"]) -> tuple[Int[Tensor, "B W"], Int[Tensor, " B"]]:
-    """The tokens of each row in order, ``HIDDEN`` ones left out, zeros behind; and how many they are."""
+    """Return the tokens of each row in order, without ``HIDDEN`` ones, padded with zeros; and their numbers."""
     kept = columns != HIDDEN
     order = (~kept).long().argsort(dim=1, stable=True)
     return columns.gather(1, order).clamp(min=0), kept.sum(1)

@@ -1,4 +1,4 @@
-"""Tasks that repeat what they read: copy and its variants, reverse, sort, selective copy, count."""
+"""Tasks that repeat their input: copy and its variants, reverse, sort, selective copy, count."""
 
 from math import comb, factorial, perm, prod
 from typing import Literal
@@ -11,7 +11,7 @@ from synthlab.sequences.answers import AnswerTask, Pairs
 from synthlab.sequences.problem import check_bounds, integers, places, ranks
 from synthlab.sequences.tasks.addition import hide_rest, push_left
 
-MOST = 10_000  # symbols of a task
+MOST = 10_000  # the most symbols of a task
 Order = Literal["forwards", "backwards"]
 
 
@@ -27,11 +27,11 @@ class Copy(AnswerTask):
         return length, length
 
     def prompts(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Int[Tensor, "B P"]:
-        """Draw the symbols of prompts, padded behind."""
+        """Draw the symbols of prompts, right-padded."""
         return torch.randint(len(self.symbols), (len(lengths), int(lengths.max())), generator=generator)
 
     def answer(self, prompt: Int[Tensor, "B P"], lengths: Int[Tensor, " B"]) -> Int[Tensor, "B P"]:
-        """The answers to prompts of ``lengths``, of as many symbols."""
+        """Return the answers to prompts of ``lengths``, which have equally many symbols."""
         return prompt
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
@@ -127,8 +127,10 @@ class Count(AnswerTask):
 
 
 class OddsFirst(Copy):
-    """The symbols at odd places, the first, third, fifth, ..., then those at even places. They are independent and
-    uniform."""
+    """The symbols at odd places, the first, third, fifth, ..., then those at even places.
+
+    They are independent and uniform.
+    """
 
     source = "Delétang et al., 2022, arXiv 2207.02098: odds first"
     departs = "as the authors write it; their code has the symbols at even places first"
@@ -148,15 +150,17 @@ class BucketSort(Copy):
         return sort_numbers(prompt, lengths, len(self.symbols))
 
     def chance(self, length: int) -> float:
-        """That of the answer in which all symbols are as often as each other, or nearly."""
+        """Return the probability of an answer in which all symbols are (nearly) equally frequent: the likeliest one."""
         count = len(self.symbols)
         often = [length // count + (symbol < length % count) for symbol in range(count)]
         return factorial(length) // prod(map(factorial, often)) / count**length
 
 
 class Repeat(AnswerTask):
-    """One symbol, uniform, ``length`` times; the answer has it ``times`` as often. The authors' rsc has ``times`` 1,
-    their rsc2x 2."""
+    """One symbol, uniform, ``length`` times; the answer has it ``times`` as often.
+
+    The authors' rsc has ``times`` 1, their rsc2x 2.
+    """
 
     source = "Kazemnejad et al., 2023, arXiv 2305.19466, and the authors' code: copy, variants rsc and rsc2x"
     departs = "symbols are tokens; there the prompt is text"
@@ -180,8 +184,10 @@ class Repeat(AnswerTask):
 
 
 class Replace(AnswerTask):
-    """Two different symbols, uniform, and then the first of them ``length`` times; the answer has the second as often.
-    The authors' variant rdc."""
+    """Two different symbols, uniform, and then the first of them ``length`` times; the answer is the second as often.
+
+    This is the authors' variant rdc.
+    """
 
     source = "Kazemnejad et al., 2023, arXiv 2305.19466, and the authors' code: copy, variant rdc"
     departs = "symbols are tokens; there the prompt is text: replace a with b in a a a"
@@ -204,8 +210,9 @@ class Replace(AnswerTask):
 
 
 class CopyTwice(AnswerTask):
-    """The prompt twice, either time forwards or backwards; ``between`` puts a token next between the two. Symbols are
-    independent and uniform.
+    """The prompt twice, each time forwards or backwards; ``between`` puts a token between the two.
+
+    Symbols are independent and uniform.
 
     Duplicate string of Delétang et al. is twice forwards, without the token. Of Kazemnejad et al., with the token,
     cmc2x is twice forwards, mc2x twice backwards, mcrv backwards and then forwards.
@@ -233,23 +240,23 @@ class CopyTwice(AnswerTask):
 
 
 def reverse(symbols: Int[Tensor, "B W"], lengths: Int[Tensor, " B"]) -> Int[Tensor, "B W"]:
-    """The first ``lengths`` of each row's symbols, the last one first; anything behind."""
+    """Return the first ``lengths`` symbols of each row in reverse order; the rest is arbitrary."""
     order = lengths[:, None] - 1 - torch.arange(symbols.shape[1])
     return symbols.gather(1, order.clamp(min=0))
 
 
 def sort_numbers(numbers: Int[Tensor, "B W"], lengths: Int[Tensor, " B"], above: int) -> Int[Tensor, "B W"]:
-    """The first ``lengths`` of each row's numbers, which are below ``above``, in increasing order; then ``above``."""
+    """Return the first ``lengths`` numbers of each row, all below ``above``, in increasing order; then ``above``."""
     return numbers.masked_fill(~places(lengths, numbers.shape[1]), above).sort(1).values
 
 
 def draw_distinct(rows: int, size: int, count: int, generator: torch.Generator) -> Int[Tensor, "rows size"]:
-    """Different numbers out of 0, ..., ``count`` - 1, every choice and order equally likely."""
+    """Draw different numbers out of 0, ..., ``count`` - 1; every choice and order is equally likely."""
     keys = torch.rand(rows, count, generator=generator)
-    # Of many numbers, a few are found faster than all are sorted.
+    # To draw a few of many numbers, selection is faster than sorting.
     return keys.topk(size, 1).indices if size < count // 4 else keys.argsort(1)[:, :size]
 
 
 def number_symbols(count: int) -> tuple[str, ...]:
-    """The symbols 0, 1, ... in writing."""
+    """Return the symbols 0, 1, ... as text."""
     return tuple(map(str, range(count)))

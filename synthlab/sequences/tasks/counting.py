@@ -1,5 +1,7 @@
-"""Tasks with one answer for a whole prompt, by counting or comparing: majority, mode, parity, sums, sorted or not, even
-pairs, cycle navigation."""
+"""Tasks with one answer for a whole prompt, by counting or comparing.
+
+These are majority, mode, parity, sums, sorted or not, even pairs, cycle navigation.
+"""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -16,7 +18,7 @@ BITS = ("0", "1")
 
 
 def ones_drawn(lengths: Int[Tensor, " B"], generator: torch.Generator, ties: bool) -> Int[Tensor, " B"]:
-    """Numbers of ones, uniform on 0, ..., n for each n of ``lengths``; without ``ties`` any but n / 2."""
+    """Draw numbers of ones, uniform on 0, ..., n for each n of ``lengths``; without ``ties`` any but n / 2."""
     if ties:
         return integers(lengths + 1, generator)
     even = 1 - lengths % 2
@@ -25,20 +27,21 @@ def ones_drawn(lengths: Int[Tensor, " B"], generator: torch.Generator, ties: boo
 
 
 def bits_with(ones: Int[Tensor, " B"], lengths: Int[Tensor, " B"], generator: torch.Generator) -> Int[Tensor, "B P"]:
-    """Bits with so many ``ones``, every arrangement equally likely; zeros behind the first ``lengths``."""
+    """Draw bits with ``ones`` ones, every arrangement equally likely, padded with zeros after the first ``lengths``."""
     return (ranks(lengths, int(lengths.max()), generator) < ones[:, None]).long()
 
 
 def likeliest_sum(steps: Sequence[int], modulus: int, length: int) -> float:
-    """How likely the likeliest sum is, modulo ``modulus``, of ``length`` independent draws, uniform among ``steps``."""
-    every, moves = torch.arange(modulus), torch.zeros(modulus, modulus, dtype=torch.float64)  # from sum to sum
+    """Return the probability of the likeliest sum, modulo ``modulus``, of ``length`` uniform draws from ``steps``."""
+    # Transition probabilities between sums.
+    every, moves = torch.arange(modulus), torch.zeros(modulus, modulus, dtype=torch.float64)
     for step in steps:
         moves[every, (every + step) % modulus] += 1 / len(steps)
     return torch.linalg.matrix_power(moves, length)[0].max().item()
 
 
 class OneAnswer(AnswerTask):
-    """A task whose answer is one symbol; unless it says otherwise, one of two that are as likely as each other."""
+    """A task whose answer is one symbol; by default one of two that are equally likely."""
 
     def sizes(self, length: int) -> tuple[int, int]:
         return length, 1
@@ -47,12 +50,12 @@ class OneAnswer(AnswerTask):
         return 0.5
 
     def make_pairs(self, prompt: Int[Tensor, "B P"], lengths: Int[Tensor, " B"], answer: Tensor) -> Pairs:
-        """Prompts with their one symbol of an answer."""
+        """Return prompts with their answers of one symbol."""
         return Pairs(prompt, lengths, answer.long()[:, None], torch.ones_like(lengths))
 
 
 class Majority(OneAnswer):
-    """The bit that is there more often. The number of ones is uniform on 0, ..., n but n / 2."""
+    """The more frequent bit. The number of ones is uniform on 0, ..., n, without n / 2."""
 
     source = "Huang et al., 2025, arXiv 2410.02140, section 5: binary majority"
     symbols = BITS
@@ -63,8 +66,10 @@ class Majority(OneAnswer):
 
 
 class InterleavedMajority(AnswerTask):
-    """The majorities of several binary strings, the strands, that take turns in the prompt: the i-th symbol is of
-    strand i modulo their number. Each strand is drawn as for ``Majority``."""
+    """The majorities of several binary strings, the strands, that are interleaved in the prompt.
+
+    The i-th symbol belongs to strand i modulo their number. Each strand is drawn as for ``Majority``.
+    """
 
     source = "Huang et al., 2025, arXiv 2410.02140, section 5: binary majority interleave"
     departs = "all lengths are there; the authors' code has multiples of the number of strands, so that all are as long"
@@ -77,7 +82,8 @@ class InterleavedMajority(AnswerTask):
         return length, self.strands
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
-        own = (lengths[:, None] + self.strands - 1 - torch.arange(self.strands)) // self.strands  # of each strand
+        # The length of each strand.
+        own = (lengths[:, None] + self.strands - 1 - torch.arange(self.strands)) // self.strands
         flat = own.flatten()
         ones = ones_drawn(flat, generator, ties=False)
         bits = bits_with(ones, flat, generator).unflatten(0, (len(lengths), self.strands))
@@ -90,8 +96,10 @@ class InterleavedMajority(AnswerTask):
 
 
 class Mode(OneAnswer):
-    """The symbol that is there most often: majority of many letters. Prompts are uniform among those where one symbol
-    is there more often than any other."""
+    """The most frequent symbol: majority of many letters.
+
+    Prompts are uniform among those where one symbol is more frequent than any other.
+    """
 
     source = "Huang et al., 2025, arXiv 2410.02140, section 5: majority; Zhou et al., 2023, arXiv 2310.16028: mode"
 
@@ -101,7 +109,7 @@ class Mode(OneAnswer):
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         prompt = torch.zeros(len(lengths), int(lengths.max()), dtype=torch.long)
         answer, left = torch.zeros_like(lengths), torch.arange(len(lengths))
-        while len(left):  # those that had no single mode are drawn again
+        while len(left):  # prompts without a single mode are drawn again
             drawn = torch.randint(len(self.symbols), (len(left), prompt.shape[1]), generator=generator)
             counts = torch.zeros(len(left), len(self.symbols) + 1, dtype=torch.long)
             held = places(lengths[left], prompt.shape[1])
@@ -117,8 +125,11 @@ class Mode(OneAnswer):
 
 
 class Parity(OneAnswer):
-    """Whether the number of ones is odd. What is ``uniform``: the number of ``ones``, on 0, ..., n, as of Huang et al.;
-    or each of the ``bits``, as in parity check of Delétang et al."""
+    """Whether the number of ones is odd.
+
+    ``uniform`` says what is uniform: the number of ``ones``, on 0, ..., n, as in Huang et al.; or each of the ``bits``,
+    as in parity check of Delétang et al.
+    """
 
     source = "Huang et al., 2025, arXiv 2410.02140, section 5; Delétang et al., 2022, arXiv 2207.02098: parity check"
     symbols = BITS
@@ -157,8 +168,10 @@ class Summation(OneAnswer):
 
 
 class SortedOrNot(OneAnswer):
-    """Whether different numbers are in increasing order: 1 for half of the prompts, and 0 for the others, in which two
-    of the sorted numbers, at any two places, have changed places."""
+    """Whether different numbers are in increasing order: 1 for half of the prompts, and 0 for the others.
+
+    In those, two of the sorted numbers, at any two places, are swapped.
+    """
 
     source = "a homework task of classes on Transformers"
     shortest = 2
@@ -179,8 +192,10 @@ class SortedOrNot(OneAnswer):
 
 
 class EvenPairs(OneAnswer):
-    """Whether the number of neighbours that differ, 01 or 10, is odd: whether the first bit differs from the last. Bits
-    are independent and uniform."""
+    """Whether the number of neighbours that differ, 01 or 10, is odd.
+
+    That is whether the first bit differs from the last. Bits are independent and uniform.
+    """
 
     source = "Delétang et al., 2022, arXiv 2207.02098: even pairs"
     symbols = BITS
@@ -195,8 +210,10 @@ class EvenPairs(OneAnswer):
 
 
 class CycleNavigation(OneAnswer):
-    """Where a walk from 0 on a ring of ``positions`` ends. Each symbol is a step to the left (l), a stay (s) or a step
-    to the right (r), independent and uniform."""
+    """The end of a walk from 0 on a ring of ``positions``.
+
+    Each symbol is a step to the left (l), no step (s) or a step to the right (r), independent and uniform.
+    """
 
     source = "Delétang et al., 2022, arXiv 2207.02098: cycle navigation"
 

@@ -13,13 +13,13 @@ from synthlab.sequences.problem import check_bounds, integers, places
 from synthlab.sequences.tasks.copying import number_symbols
 from synthlab.sequences.tasks.counting import OneAnswer
 
-PLUS, MINUS, OPEN, CLOSE, LAST = range(5)  # after the digits; LAST is * or, in an equation, x
-TIMES = 2  # without brackets, after + and -
-SPLIT = 5  # the least length of an expression of two
+PLUS, MINUS, OPEN, CLOSE, LAST = range(5)  # numbered after the digits; LAST is * or, in an equation, x
+TIMES = 2  # without brackets, numbered after + and -
+SPLIT = 5  # the smallest length of an expression with two parts
 
 
 class Spans(NamedTuple):
-    """Parts of expressions that are themselves expressions: their rows, where they begin, their lengths."""
+    """Subexpressions: their rows, their places, their lengths."""
 
     row: Int[Tensor, " N"]
     start: Int[Tensor, " N"]
@@ -44,23 +44,23 @@ class ModularArithmeticBrackets(OneAnswer):
         return self.make_pairs(*self._expressions(lengths, generator))
 
     def chance(self, length: int) -> float:
-        # As many rows as for the lengths around it, so that all lengths need few tables.
+        # Round the table's size up, so that few tables serve all lengths.
         return _values(self.modulus, self.operators, 1 << length.bit_length())[length].max().item()
 
     def _expressions(
         self, lengths: Int[Tensor, " B"], generator: torch.Generator
     ) -> tuple[Int[Tensor, "B L"], Int[Tensor, " B"], Int[Tensor, " B"]]:
-        """Expressions of ``lengths``, zeros behind; the lengths; the values."""
+        """Draw expressions of ``lengths``, padded with zeros; return them, their lengths and their values."""
         symbols = torch.zeros(len(lengths), int(lengths.max()), dtype=torch.long)
         spans, levels = Spans(torch.arange(len(lengths)), torch.zeros_like(lengths), lengths), []
-        while len(spans.row):  # level by level of the trees, those of all expressions together
+        while len(spans.row):  # level by level of the trees, for all expressions together
             split = spans.length >= SPLIT
             self._bracket(symbols, Spans(*(part[spans.length >= 3] for part in spans)))
             value = torch.zeros_like(spans.row)
             value[~split] = self._terms(symbols, Spans(*(part[~split] for part in spans)), generator)
             operator, spans = self._halves(symbols, Spans(*(part[split] for part in spans)), generator)
             levels.append((split, value, operator))
-        below = torch.zeros(0, dtype=torch.long)  # values of the level below, of all left parts and then all right ones
+        below = torch.zeros(0, dtype=torch.long)  # values of the level below: first all left parts, then all right ones
         for split, value, operator in reversed(levels):
             left, right = below[: len(operator)], below[len(operator) :]
             results = torch.stack((left + right, left - right, left * right))
@@ -73,7 +73,7 @@ class ModularArithmeticBrackets(OneAnswer):
         symbols[spans.row, spans.start + spans.length - 1] = self.modulus + CLOSE
 
     def _terms(self, symbols: Int[Tensor, "B L"], spans: Spans, generator: torch.Generator) -> Int[Tensor, " N"]:
-        """Write a digit, or the negative of one, to each of ``spans``; returns the values."""
+        """Write a digit, or the negative of one, to each of ``spans``; return the values."""
         digit = torch.randint(self.modulus, spans.row.shape, generator=generator)
         place, negative = spans.start + spans.length // 2, spans.length % 2 == 0
         symbols[spans.row, place] = digit
@@ -83,7 +83,7 @@ class ModularArithmeticBrackets(OneAnswer):
     def _halves(
         self, symbols: Int[Tensor, "B L"], spans: Spans, generator: torch.Generator
     ) -> tuple[Int[Tensor, " N"], Spans]:
-        """Write an operator to each of ``spans``; returns it, and the parts: all left ones, then all right ones."""
+        """Write an operator to each of ``spans``; return it, and the parts: all left ones, then all right ones."""
         row, start, length = spans
         left = 1 + integers(length - SPLIT + 1, generator)
         operator = torch.randint(self.operators, row.shape, generator=generator)
@@ -94,9 +94,12 @@ class ModularArithmeticBrackets(OneAnswer):
 
 
 class SolveEquation(ModularArithmeticBrackets):
-    """The digit x in an equation such as (x-(2)) = 4, modulo ``modulus``. The left side is an expression with brackets,
-    + and -, two symbols shorter than the equation; the right side is its value. The digit that became x is the first
-    one from a uniform place on; after the last place comes the first."""
+    """The digit x in an equation such as (x-(2)) = 4, modulo ``modulus``.
+
+    The left side is an expression with brackets, + and -, two symbols shorter than the equation; the right side is its
+    value. The digit replaced by x is the first one from a uniform place on, continuing at the first place after the
+    last.
+    """
 
     source = "Delétang et al., 2022, arXiv 2207.02098: solve equation"
     departs = "there are no lengths below 3, for which the authors' code has zeros"
@@ -118,12 +121,14 @@ class SolveEquation(ModularArithmeticBrackets):
         return self.make_pairs(prompt, lengths, answer)
 
     def chance(self, length: int) -> float:
-        return 1 / self.modulus  # the digits are uniform, wherever they stand
+        return 1 / self.modulus  # the digits are uniform, at every place
 
 
 class ModularArithmetic(OneAnswer):
     """The value of an expression such as 1 + 2 * 3, modulo ``modulus``; products come before sums and differences.
-    Numbers are independent and uniform on 0, ..., ``modulus`` - 1, operators on +, -, *. Lengths are odd."""
+
+    Numbers are independent and uniform on 0, ..., ``modulus`` - 1, operators on +, -, *. Lengths are odd.
+    """
 
     source = "Delétang et al., 2022, arXiv 2207.02098: modular arithmetic (simple)"
     departs = "there are no even lengths, which the authors' code shortens by one"
@@ -140,7 +145,7 @@ class ModularArithmetic(OneAnswer):
         prompt = torch.randint(self.modulus, (rows, longest), generator=generator)
         operators = torch.randint(3, (rows, longest // 2), generator=generator)
         held = places(lengths, longest)
-        # Behind the end, zeros are added.
+        # Zeros are added after the end.
         value = self._value(prompt[:, ::2] * held[:, ::2], operators.where(held[:, 1::2], PLUS))
         prompt[:, 1::2] = self.modulus + operators
         return self.make_pairs(prompt, lengths, value)
@@ -148,15 +153,16 @@ class ModularArithmetic(OneAnswer):
     def _value(self, numbers: Int[Tensor, "B N"], operators: Int[Tensor, "B M"]) -> Int[Tensor, " B"]:
         total, term = torch.zeros_like(numbers[:, 0]), numbers[:, 0]
         for number, operator in zip(numbers.T[1:], operators.T, strict=True):
-            grows = operator == TIMES  # the term; otherwise it is added, and another one begins
+            grows = operator == TIMES  # the term is multiplied; otherwise it is added, and a new one begins
             total = total + term.masked_fill(grows, 0)
             term = torch.where(grows, term * number, torch.where(operator == MINUS, -number, number)) % self.modulus
         return (total + term) % self.modulus
 
     def chance(self, length: int) -> float:
         every = torch.arange(self.modulus)
-        times = F.one_hot(every[:, None] * every % self.modulus).double().mean(1)  # from term to term
-        both = torch.zeros(self.modulus, self.modulus, dtype=torch.float64)  # shares of each total and term
+        # Transition probabilities between terms.
+        times = F.one_hot(every[:, None] * every % self.modulus).double().mean(1)
+        both = torch.zeros(self.modulus, self.modulus, dtype=torch.float64)  # probabilities of each total and term
         both[0] = 1 / self.modulus
         for _ in range(length // 2):
             both = both @ times / 3 + 2 / 3 * self._sum_shares(both)[:, None] / self.modulus
@@ -170,13 +176,13 @@ class ModularArithmetic(OneAnswer):
 
 @lru_cache(maxsize=16)
 def _values(modulus: int, operators: int, longest: int) -> Float[Tensor, "K M"]:
-    """The share of each value among expressions of length k = 0, ..., ``longest`` or more; the row of 0 is unused."""
+    """Return the share of each value among expressions of length k = 0, ..., ``longest`` or more; row 0 is unused."""
     every = torch.arange(modulus)
     a, b = every[:, None], every
     onto = torch.stack(((a + b) % modulus, (a - b) % modulus, a * b % modulus))[:operators].flatten(1)
     shares = torch.full((max(longest, SPLIT) + 1, modulus), 1 / modulus, dtype=torch.float64)
     for length in range(SPLIT, longest + 1):
-        parts = shares[1 : length - 3]  # of all left lengths; the right ones are the same, from the last on
+        parts = shares[1 : length - 3]  # for all left lengths; the right ones are the same in reverse
         pairs = (parts.T @ parts.flip(0) / len(parts)).flatten()
         row = torch.zeros(modulus, dtype=torch.float64)
         shares[length] = row.index_add_(0, onto.flatten(), pairs.repeat(operators)) / operators

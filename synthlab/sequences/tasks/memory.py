@@ -11,14 +11,16 @@ from synthlab.sequences.tasks.addition import hide_rest, push_left
 from synthlab.sequences.tasks.copying import MOST, draw_distinct
 from synthlab.sequences.tasks.counting import OneAnswer
 
-WRITE, READ, IGNORE = 2, 3, 4  # of flip-flop, after the bits
-HOLE, BLANK = 2, 3  # of the missing duplicate, after the bits
+WRITE, READ, IGNORE = 2, 3, 4  # symbols of flip-flop, numbered after the bits
+HOLE, BLANK = 2, 3  # symbols of the missing duplicate, numbered after the bits
 
 
 class FlipFlop(OneAnswer):
-    """The bit written last. A prompt of n instructions, each with a bit: the first writes, the last reads and lacks its
-    bit, which is the answer; between, each ignores with probability ``ignore`` and else writes or reads, as likely as
-    each other. Bits are uniform, but for those of reads, which are the bit written last.
+    """The bit written last.
+
+    A prompt has n instructions, each with a bit. The first instruction writes. The last reads and lacks its bit, which
+    is the answer. Each one between ignores its bit with probability ``ignore``, else it writes or reads, with equal
+    probability. Bits are uniform, except those of reads, which are the bit written last.
     """
 
     source = "Liu et al., 2023, arXiv 2306.00946, section 3"
@@ -50,8 +52,11 @@ class FlipFlop(OneAnswer):
 
 
 class MQAR(AnswerTask):
-    """Associative recall of several queries: a prompt of n pairs of different keys and a value each; then each of
-    ``queries`` different keys of them, which the model is given, and its value, which it must find."""
+    """Associative recall of several queries.
+
+    A prompt has n pairs of different keys and a value each. Then the model gets each of ``queries`` different keys
+    among them, and must find its value.
+    """
 
     source = "Arora et al., 2023, arXiv 2312.04927, section 3"
     departs = "queries follow the pairs at once, without distances from a power law"
@@ -80,8 +85,10 @@ class MQAR(AnswerTask):
 
 
 class MissingDuplicate(OneAnswer):
-    """The bit that is missing in a string of uniform bits written twice. Its place, uniform, holds _; a prompt of odd
-    length ends with a blank, written #."""
+    """The missing bit in a string of uniform bits written twice.
+
+    Its place, uniform, holds _; a prompt of odd length ends with a blank, written #.
+    """
 
     source = "Delétang et al., 2022, arXiv 2207.02098: missing duplicate"
     departs = "there is no length 1, for which the authors' code has a 1"

@@ -13,8 +13,8 @@ from synthlab.sequences.problem import check_bounds
 
 Automaton = tuple[Sequence[Sequence[int]], frozenset[int]]
 
-# For each of Tomita's languages: the next state after 0 and after 1 of each state, and the accepting states. State 0 is
-# the first.
+# Each of Tomita's languages: the next state of each state after 0 and after 1, and the accepting states. State 0 is the
+# first.
 TOMITA: Mapping[int, Automaton] = {
     1: ([(1, 0), (1, 1)], frozenset({0})),  # 1*
     2: ([(2, 1), (0, 2), (2, 2)], frozenset({0})),  # (10)*
@@ -26,8 +26,8 @@ TOMITA: Mapping[int, Automaton] = {
     6: ([(1, 2), (2, 0), (0, 1)], frozenset({0})),  # as many zeros as ones, modulo 3
     7: ([(0, 1), (2, 1), (2, 3), (4, 3), (4, 4)], frozenset({0, 1, 2, 3})),  # 0*1*0*1*
 }
-# Of each language its letters; for each state where each letter leads; the accepting states. State 0 is the first. A
-# letter that a state leaves out leads to a dead state.
+# Each language: its letters; for each state the next state after each letter; the accepting states. State 0 is the
+# first. A letter that a state omits leads to a dead state.
 LANGUAGES: Mapping[str, tuple[str, Sequence[Mapping[str, int]], frozenset[int]]] = {
     "aaaa_star": ("a", [{"a": 1}, {"a": 2}, {"a": 3}, {"a": 0}], frozenset({0})),  # (aaaa)*
     "abab_star": ("ab", [{"a": 1}, {"b": 2}, {"a": 3}, {"b": 0}], frozenset({0})),  # (abab)*
@@ -45,10 +45,11 @@ LANGUAGES: Mapping[str, tuple[str, Sequence[Mapping[str, int]], frozenset[int]]]
 class RegularLanguage(FormalLanguage):
     """A regular language. Strings are uniform among those of a length."""
 
-    automaton: Automaton  # each state's next states, one for each symbol, the first being 0; the accepting states
+    # Each state's next states, one for each symbol, where the first state is 0; the accepting states.
+    automaton: Automaton
 
     def has(self, length: int) -> bool:
-        # As many rows as for the lengths around it, so that all lengths need few tables.
+        # Round the table's size up, so that few tables serve all lengths.
         return bool(_completions(self._key(), 1 << length.bit_length())[length, 0] > 0)
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Strings:
@@ -61,25 +62,26 @@ class RegularLanguage(FormalLanguage):
             choices = following[states[:, place]]
             left = (lengths - place - 1).clamp(min=0)
             weights = completions[left[:, None], choices].cumsum(1)
-            # The count of ways up to each symbol that the share exceeds; all where the string has ended.
+            # The number of cumulative shares that the draw exceeds; all where the string has ended.
             drawn = (shares[:, place, None] * weights[:, -1:] >= weights).sum(1).clamp(max=len(self.symbols) - 1)
             symbols[:, place] = drawn
             states[:, place + 1] = choices.gather(1, drawn[:, None])[:, 0]
         return symbols, self.sets()[states]
 
     def sets(self) -> Bool[Tensor, "Q C"]:
-        """The set of next symbols, and whether the string may end, in each state Q."""
+        """Return the set of next symbols, and whether the string may end, in each state Q."""
         table, accepting = self._key()
         states = len(table)
-        live = _completions(self._key(), states)[:states].sum(0) > 0  # some string leads from it to an accepting one
+        # True if some string leads from the state to an accepting one.
+        live = _completions(self._key(), states)[:states].sum(0) > 0
         ends = torch.tensor([state in accepting for state in range(states)])
         return torch.cat((live[torch.tensor(table)], ends[:, None]), 1)
 
     def chance(self, length: int) -> float:
-        """The share of strings whose sets are all the same: those that a constant answer gets right."""
+        """Return the share of strings whose sets are all the same: those that a constant answer gets right."""
         table, accepting = self._key()
         sets = self.sets()
-        same = (sets == sets[0]).all(1)  # a constant answer has to be right after begin, too
+        same = (sets == sets[0]).all(1)  # a constant answer has to be right after begin too
         inside = tuple(tuple(state if same[state] else -1 for state in row) for row in table)
         ends = frozenset(state for state in accepting if same[state])
         return _count_strings(inside, ends, length) / max(1, _count_strings(table, accepting, length))
@@ -98,8 +100,11 @@ class AAStar(RegularLanguage):
 
 
 class Tomita(RegularLanguage):
-    """One of Tomita's seven languages of zeros and ones: 1, 1*; 2, (10)*; 3, no odd run of ones right before an odd run
-    of zeros; 4, no 000; 5, even numbers of zeros and of ones; 6, as many zeros as ones modulo 3; 7, 0*1*0*1*."""
+    """One of Tomita's seven languages of zeros and ones, by ``number``.
+
+    1, 1*; 2, (10)*; 3, no odd run of ones right before an odd run of zeros; 4, no 000; 5, even numbers of zeros and of
+    ones; 6, as many zeros as ones modulo 3; 7, 0*1*0*1*.
+    """
 
     source = "Tomita, 1982; Bhattamishra et al., 2020, arXiv 2009.11264"
     departs = "strings are uniform among those of a length"
@@ -110,8 +115,11 @@ class Tomita(RegularLanguage):
 
 
 class PatternLanguage(RegularLanguage):
-    """A regular language: aaaa_star, (aaaa)*; abab_star, (abab)*; aa_star_bb_star_cc_star_dd_star_ee_star,
-    aa*bb*cc*dd*ee*; ab_star_d_bc_star, {a,b}*d{b,c}*; 012_star_0_2_star, {0,1,2}*02*."""
+    """A regular language, by ``pattern``.
+
+    aaaa_star, (aaaa)*; abab_star, (abab)*; aa_star_bb_star_cc_star_dd_star_ee_star, aa*bb*cc*dd*ee*; ab_star_d_bc_star,
+    {a,b}*d{b,c}*; 012_star_0_2_star, {0,1,2}*02*.
+    """
 
     source = "Bhattamishra et al., 2020, arXiv 2009.11264; Huang et al., 2025, arXiv 2410.02140, and the authors' code"
     departs = "strings are uniform among those of a length"
@@ -134,15 +142,17 @@ class BoundedDyck(RegularLanguage):
     def __init__(self, depth: int):
         dead = (
             check_bounds("depth", depth, 1, 1000) + 1
-        )  # a state is a height; above the greatest one is the dead state
+        )  # a state is a height; the dead state is one above the greatest
         table = [(height + 1, height - 1 if height else dead) for height in range(dead)]
         self.automaton = [*table, (dead, dead)], frozenset({0})
 
 
 @lru_cache(maxsize=64)
 def _completions(key: tuple[tuple[tuple[int, ...], ...], frozenset[int]], longest: int) -> Float[Tensor, "K Q"]:
-    """How many strings of k = 0, ..., ``longest`` symbols lead from each state to an accepting one, each row divided by
-    its largest count, which could overflow."""
+    """Return how many strings of k = 0, ..., ``longest`` symbols lead from each state to an accepting one.
+
+    Each row is divided by its largest count, which could overflow.
+    """
     table, accepting = torch.tensor(key[0]), key[1]
     row = torch.tensor([float(state in accepting) for state in range(len(table))], dtype=torch.float64)
     rows = [row]
@@ -154,7 +164,7 @@ def _completions(key: tuple[tuple[tuple[int, ...], ...], frozenset[int]], longes
 
 
 def _count_strings(table: Sequence[Sequence[int]], accepting: frozenset[int], length: int) -> int:
-    """How many strings of a length are accepted, exactly; -1 is a state that none leaves."""
+    """Count the strings of a length that are accepted, exactly; -1 is a state without exits."""
     ways = {0: 1}
     for _ in range(length):
         after: dict[int, int] = {}

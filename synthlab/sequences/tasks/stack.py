@@ -11,13 +11,15 @@ from synthlab.sequences.answers import AnswerTask, Pairs
 from synthlab.sequences.problem import integers
 from synthlab.sequences.tasks.copying import reverse
 
-POP, PUSH = 2, 3  # after the bits; PUSH pushes 0, the next one pushes 1
+POP, PUSH = 2, 3  # numbered after the bits; PUSH pushes 0, the next symbol pushes 1
 
 
 class StackManipulation(AnswerTask):
-    """The stack after instructions, from top to bottom. A prompt of n symbols is a stack of bits from bottom to top,
-    whose size is uniform on 1, ..., n - 1 (1 for n = 1), then instructions: pop, push 0, push 1, as likely as each
-    other. Pop does nothing to an empty stack."""
+    """The stack after instructions, from top to bottom.
+
+    A prompt of n symbols is a stack of bits from bottom to top, whose size is uniform on 1, ..., n - 1 (1 for n = 1),
+    then instructions: pop, push 0, push 1, equally likely. Pop does nothing to an empty stack.
+    """
 
     source = "Delétang et al., 2022, arXiv 2207.02098: stack manipulation"
     departs = "the end follows the stack at once, without zeros behind"
@@ -34,24 +36,26 @@ class StackManipulation(AnswerTask):
         prompt = bits.where(torch.arange(longest) < first[:, None], instructions)
         stack, height = torch.zeros_like(prompt), torch.zeros_like(lengths)
         for place, symbol in enumerate(prompt.T):
-            # The bits of the first stack are pushed, too. Above the top, anything may lie.
+            # The bits of the first stack are pushed too. Entries above the top are arbitrary.
             stack.scatter_(1, height[:, None], symbol.where(symbol < POP, symbol - PUSH).clamp(min=0)[:, None])
             change = torch.where(symbol == POP, -1, 1)
             height = (height + change.where(place < lengths, 0)).clamp(min=0)
         return Pairs(prompt, lengths, reverse(stack, height), height)
 
     def chance(self, length: int) -> float:
-        # As many rows as for the lengths around it, so that all lengths need few tables.
+        # Round the table's size up, so that few tables serve all lengths.
         before = _sizes(1 << length.bit_length())[length - 1]  # without the last symbol, which is an instruction
         shares = _shift_shares(before) / (length - 1) if length > 1 else torch.tensor([0.0, 1.0])
-        # All stacks of a size are as likely as each other.
+        # All stacks of a size are equally likely.
         return (shares * 0.5 ** torch.arange(len(shares))).max().item()
 
 
 @lru_cache(maxsize=16)
 def _sizes(longest: int) -> Float[Tensor, "K K"]:
-    """The shares of stacks of each size after k = 0, ..., ``longest`` symbols, summed over the sizes 1, ..., k of the
-    first stack."""
+    """Return the shares of stacks of each size after k = 0, ..., ``longest`` symbols.
+
+    They are summed over the sizes 1, ..., k of the first stack.
+    """
     rows = torch.zeros(longest + 1, longest + 1, dtype=torch.float64)
     for size in range(1, longest + 1):
         rows[size] = _shift_shares(rows[size - 1])
@@ -60,7 +64,7 @@ def _sizes(longest: int) -> Float[Tensor, "K K"]:
 
 
 def _shift_shares(shares: Float[Tensor, " K"]) -> Float[Tensor, " K"]:
-    """The shares of sizes after another instruction."""
+    """Return the shares of sizes after another instruction."""
     popped = F.pad(shares[1:], (0, 1))
     popped[0] += shares[0]
     return (popped + 2 * F.pad(shares[:-1], (1, 0))) / 3

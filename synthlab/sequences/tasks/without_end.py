@@ -1,4 +1,4 @@
-"""A task whose answers have a length that the model need not find: it is not asked for the end."""
+"""A task without end token: the model is not asked where its answer ends."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,13 +11,13 @@ from synthlab.errors import InputError
 from synthlab.sequences.answers import AnswerTask, Pairs
 from synthlab.sequences.problem import places
 
-PROBED, DRAWS = 7, 64  # lengths after the shortest, and answers to each, whose sizes are looked at
+PROBED, DRAWS = 7, 64  # number of lengths after the shortest, and of answers to each, whose sizes are checked
 
 
 class WithoutEnd(AnswerTask):
-    """Another task, ``of``, by the symbols of its answers alone: neither the loss nor a score counts the end.
+    """Another task, ``of``, scored by the symbols of its answers only: neither the loss nor a score counts the end.
 
-    The length of an answer must follow from that of the prompt: elsewhere it is a part of what is to be found.
+    The length of an answer must follow from that of the prompt; otherwise finding it is part of the task.
 
     Raises InputError for other tasks, and for formal languages.
     """
@@ -25,7 +25,7 @@ class WithoutEnd(AnswerTask):
     source = "Delétang et al., 2022, arXiv 2207.02098: answers are read from as many empty places as they have symbols"
 
     def __init__(self, of: Mapping[str, Any]):
-        from synthlab.sequences.tasks import PROBLEMS  # which has this class, too
+        from synthlab.sequences.tasks import PROBLEMS  # not at the top: that module imports this class
 
         task = PROBLEMS.build(of, field="task.of")
         if not isinstance(task, AnswerTask):

@@ -1,1 +1,1 @@
-"""What figures, pages and reports look like."""
+"""Figures, pages and reports of studies."""

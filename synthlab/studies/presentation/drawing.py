@@ -1,4 +1,4 @@
-"""What a kind of plot is: what it takes from the records of series of runs, and how it draws that."""
+"""The interface of plots: the data that a plot takes from the records of series of runs, and how to draw it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -20,8 +20,10 @@ Lengths = Annotated[list[PositiveInt], Field(min_length=1)]
 
 
 class Series(NamedTuple):
-    """The runs behind one line: what sets them apart, their records, one for each seed, and the training loss up to
-    which a run fits, None where the study states none."""
+    """The runs behind one line: the settings that distinguish them, and a record for each seed.
+
+    ``level`` is the training loss up to which a run fits; None if the study has none.
+    """
 
     chosen: dict[str, Any]
     records: Sequence[Record]
@@ -29,11 +31,11 @@ class Series(NamedTuple):
 
     @property
     def label(self) -> str:
-        """``rope`` where only the encoding is chosen, else ``encoding=rope train_length=5``."""
+        """``rope`` if only the encoding is chosen, else ``encoding=rope train_length=5``."""
         return label(self.chosen)
 
     def count_runs(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """``rows`` of its runs, with what tables say of runs that fit and that diverged."""
+        """Return ``rows`` of its runs, with the columns that count runs that fit and that diverged."""
         return count_runs(rows, self.records, self.level)
 
 
@@ -59,38 +61,44 @@ class Drawing(ABC):
 
     @abstractmethod
     def note(self, drawn: pd.DataFrame) -> str:
-        """What the reader must know to read the drawing."""
+        """Return what the reader must know to read the plot."""
 
 
 class Plot(Drawing):
-    """A kind of plot of records. Its constructor's arguments are given in the figure's file, beside its ``name``.
+    """A kind of plot of records. The figure's file has its ``name`` and its constructor's arguments.
 
-    What it draws is ``data``'s answer, which then also has the columns ``metric`` and ``train_length``.
+    It draws the table that ``data`` returns, with additional columns ``metric`` and ``train_length``.
     """
 
-    measures: str | None = None  # what is drawn, where that is not the panel's metric
+    measures: str | None = None  # the plotted quantity, if it is not the panel's metric
 
     def check(self, chosen: Sequence[Mapping[str, Any]], test_length: int) -> None:
-        """Raise InputError, naming the argument, if the plot does not fit series that are set apart by ``chosen``, the
-        shortest of which is tested up to ``test_length``."""
+        """Raise InputError, naming the argument, if the plot does not fit the series.
+
+        ``chosen`` has the settings that distinguish each; the shortest is tested up to ``test_length``.
+        """
 
     @abstractmethod
     def data(self, series: Sequence[Series], metric: str) -> pd.DataFrame:
-        """What is drawn, whole: columns ``median`` (or what else is drawn), ``low``, ``high`` and ``seeds``, those that
-        count runs that fit and that diverged, and those that say of what."""
+        """Return the data of the plot, complete.
+
+        The columns are ``median`` (or another plotted quantity), ``low``, ``high`` and ``seeds``, those that count runs
+        that fit and that diverged, and those that identify the series.
+        """
 
     def note(self, drawn: pd.DataFrame) -> str:
-        """Seeds, band, training lengths."""
+        """Return a note on seeds, band and training lengths."""
         return f"{band_note(drawn)}; trained on lengths up to {drawn['train_length'].max()}"
 
 
 def tabulate_runs(series: Sequence[Series]) -> pd.DataFrame:
-    """The table of all runs, with the series each belongs to."""
+    """Return the table of all runs, with the series each belongs to."""
     return pd.concat(
         [one.count_runs(make_table(one.records)).assign(series=one.label) for one in series], ignore_index=True
     )
 
 
 def check_lengths(lengths: Sequence[int], test_length: int) -> None:
+    """Raise InputError for ``lengths`` beyond ``test_length``."""
     if max(lengths) > test_length:
         raise InputError(f"lengths={list(lengths)}: must be at most test_length={test_length}")

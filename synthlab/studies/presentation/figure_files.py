@@ -1,4 +1,4 @@
-"""Panels and sheets as files that come out the same each time, from the data of their CSVs alone."""
+"""Files of panels and sheets. They depend only on the data of their CSVs, so they are reproducible."""
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
@@ -33,7 +33,7 @@ NO_MOMENT = {"CreationDate": None, "Producer": None, "Creator": None}  # nothing
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A panel ready to be drawn: its title, what draws it, and the data, which are its CSV."""
+    """A panel ready to be drawn: its title, its plot, and the data, which are its CSV."""
 
     title: str
     plot: Drawing
@@ -54,8 +54,7 @@ class Drawn:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader must know: how to read the plot, what is missing on it, and the settings that are not the
-        figure's own, so that no variant passes for the original."""
+        """Notes for the reader: how to read the plot, what is missing, and settings that the user changed."""
         if self.data.empty:
             return []
         best = ["for each series the best of its tuned settings by training loss"] if "tuned" in self.data else []
@@ -90,8 +89,7 @@ def save_with_points(
 
 
 class Point(NamedTuple):
-    """A drawn value: where it is, in parts of the picture's width and height from the upper left corner, and what it
-    is, in words."""
+    """A plotted value in words, and its place, in parts of the picture's width and height from the upper left."""
 
     x: float
     y: float
@@ -129,8 +127,10 @@ def _find_rows(panel: Drawn) -> dict[tuple[str, float], list[dict[Hashable, Any]
 
 
 def _describe_spread(rows: Sequence[Mapping[Hashable, Any]], x: float, y: float) -> str:
-    """Return the least and the greatest value over seeds of the one of ``rows`` that is drawn at ``x`` and ``y``, and
-    how many seeds there are; nothing where it is not known."""
+    """Return the least and the greatest value over seeds of the row plotted at ``x`` and ``y``, and the seeds.
+
+    Empty where it is not known which of ``rows`` that is.
+    """
     drawn = [row for row in rows if {x, y} & {row[key] for key in row if key != "median"}] or rows
     if len(drawn) != 1:
         return ""
@@ -139,8 +139,7 @@ def _describe_spread(rows: Sequence[Mapping[Hashable, Any]], x: float, y: float)
 
 
 def draw_sheet(title: str, panels: Sequence[Drawn]) -> Figure:
-    """Draw panels, two in a row, or four where they are many; below them one legend for all, and the notes, each
-    once."""
+    """Draw panels, two in a row or four if there are many, above one legend for all and the notes, each once."""
     columns = min(2 if len(panels) <= MANY else 4, len(panels))
     rows, width = -(-len(panels) // columns), PAGE if columns > 1 else NARROW
     styles = style_of(list(dict.fromkeys(name for panel in panels for name in panel.names)))
@@ -185,8 +184,11 @@ def draw_sheet(title: str, panels: Sequence[Drawn]) -> Figure:
 
 
 def _share_labels(grid: np.ndarray, panels: int) -> None:
-    """Leave out the label of a y-axis that is that of the panel to the left, with its ticks if these are the same, and
-    the label of an x-axis that is that of the panel below."""
+    """Remove axis labels that repeat those of a neighbour.
+
+    The neighbour of a y-axis is the panel to the left, whose ticks are shared, too, if they are the same; that of an
+    x-axis is the panel below.
+    """
     used, columns = list(grid.flat)[:panels], grid.shape[1]
     for place, axes in reversed(list(enumerate(used))):
         left = used[place - 1] if place % columns else None
@@ -205,7 +207,7 @@ def _names_ticks(axes: Axes) -> list[str]:
 
 
 def _find_entries(grid: Sequence[Axes]) -> dict[str, Artist]:
-    """What the legend explains: each label with the artist that has it first."""
+    """Return the entries of the legend: each label with the first artist that has it."""
     found: dict[str, Artist] = {}
     for axes in grid:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
@@ -227,8 +229,10 @@ def _count_columns(entries: Sequence[str], width: float) -> int:
 
 
 def _gather_notes(panels: Sequence[Drawn]) -> tuple[list[str], str]:
-    """Return what goes before each panel's title, and the notes, each once: first those of all panels, then those of
-    some, after the letters of these."""
+    """Return the prefix of each panel's title, and the notes, each once.
+
+    Notes of all panels come first, then those of some, after their letters.
+    """
     owners: dict[str, list[int]] = {}
     for place, panel in enumerate(panels):
         for note in dict.fromkeys(panel.notes):
@@ -250,7 +254,7 @@ def _gather_notes(panels: Sequence[Drawn]) -> tuple[list[str], str]:
 
 
 def _name_places(places: Sequence[int], names: Sequence[str]) -> str:
-    """``A to C, E`` for the places 0, 1, 2 and 4."""
+    """Return a list of places as text: ``A to C, E`` for 0, 1, 2 and 4."""
     runs: list[list[int]] = []
     for place in places:
         if runs and place == runs[-1][-1] + 1:
@@ -279,6 +283,6 @@ def _wrap_words(text: str, letters: int) -> str:
 def _save(path: Path, figure: Figure) -> list[Path]:
     pdf, png = (path.with_name(f"{path.name}.{kind}") for kind in ("pdf", "png"))
     figure.savefig(pdf, metadata=NO_MOMENT)
-    figure.set_layout_engine("none")  # the first file's layout serves the other
+    figure.set_layout_engine("none")  # both files share the first one's layout
     figure.savefig(png, metadata={"Software": None})
     return [pdf, png]

@@ -1,4 +1,4 @@
-"""Forest plots: of each check of a verdict the interval against the threshold, as SVG that a page contains.
+"""Forest plots: the interval of each check of a verdict against its threshold, as SVG within a page.
 
 Checks of one quantity and one threshold share an axis, in units of what is measured; others have axes of their own
 below. Colours are the page's classes of answers; marks and words tell the answers apart without them.
@@ -19,12 +19,12 @@ from synthlab.studies.checks import FACTORS, Answer, Check
 from synthlab.studies.presentation.pages import template
 from synthlab.studies.verdicts import Verdict
 
-# All in pixels: where the axes begin and how wide they are, the room that is left at their ends, and heights.
+# All in pixels: where the axes begin and how wide they are, the margin at their ends, and heights.
 LEFT, WIDTH, MARGIN, ANSWER = 300, 430, 18, 110
 LINE, ROW, TITLE, SCALE, GAP = 15, 8, 18, 20, 12
-LETTERS = 45  # of a check's words that fit left of the axes
-CLOSE = 48  # labels nearer than this would overlap
-DECADE = 10.0  # numbers above 0 that span more are drawn on a logarithmic axis
+LETTERS = 45  # the most characters of a check's name left of the axes
+CLOSE = 48  # labels closer than this would overlap
+DECADE = 10.0  # positive numbers with a larger ratio than this get a logarithmic axis
 CLASSES: dict[Answer, str] = {"holds": "holds", "fails": "fails", "undecided": "open", "not tested": "open"}
 
 
@@ -37,7 +37,7 @@ class Axis(NamedTuple):
 
     @classmethod
     def from_numbers(cls, numbers: Sequence[float]) -> "Axis":
-        """One that shows all of ``numbers`` that are finite."""
+        """Return an axis that shows all finite ``numbers``."""
         finite = [number for number in numbers if math.isfinite(number)] or [0.0, 1.0]
         least, greatest = min(finite), max(finite)
         if least == greatest:
@@ -45,14 +45,14 @@ class Axis(NamedTuple):
         return cls(least, greatest, least > 0 and greatest / least > DECADE)
 
     def place(self, value: float) -> float:
-        """Where ``value`` stands; what is infinite, at the end."""
+        """Return the place of ``value`` on the axis; infinite values are at the end."""
         if math.isinf(value):
             return LEFT if value < 0 else LEFT + WIDTH
         value, start, end = (math.log10(v) if self.logarithmic else v for v in (value, self.start, self.end))
         return round(LEFT + MARGIN + (value - start) / (end - start) * (WIDTH - 2 * MARGIN), 1)
 
     def ticks(self) -> list[float]:
-        """A few round numbers between its ends."""
+        """Return a few round numbers between its ends."""
         if not self.logarithmic:
             found = MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]).tick_values(self.start, self.end)
             return [float(tick) + 0.0 for tick in found if self.start <= tick <= self.end]  # + 0.0: no -0
@@ -64,10 +64,10 @@ class Axis(NamedTuple):
 
 
 def forest(verdict: Verdict) -> str:
-    """The plot of a verdict's checks, an ``svg`` element for an HTML page. Empty where there are none."""
+    """Return the plot of a verdict's checks, an ``svg`` element for an HTML page; empty without checks."""
     if not verdict.checks:
         return ""
-    groups: dict[tuple[str, tuple[float, ...]], list[Check]] = {}  # in the order in which their first checks are made
+    groups: dict[tuple[str, tuple[float, ...]], list[Check]] = {}  # in the order of their first checks
     for check in verdict.checks:
         groups.setdefault((_quantity(check)[1], check.thresholds), []).append(check)
     panels, end, right = [], 0.0, LEFT + WIDTH
@@ -84,14 +84,16 @@ def _picture() -> Template:
 
 
 def _quantity(check: Check) -> tuple[str, str]:
-    """Of what, and what is measured, from ``NoPE: largest error``; nothing where a check's words have no colon."""
+    """Return the subject and the quantity, from ``NoPE: largest error``; an empty quantity without a colon."""
     what, _, quantity = check.what.partition(": ")
     return what, quantity
 
 
 def _panel(title: str, checks: Sequence[Check], y: float) -> dict[str, Any]:
-    """What the picture has of the checks of one quantity and threshold, from ``y`` on. ``others`` are half and twice
-    the thresholds."""
+    """Return the picture's data for the checks of one quantity and threshold, from ``y`` on.
+
+    ``others`` are half and twice the thresholds.
+    """
     scaled = [check.at(factor) for check in checks if check.scales for factor in FACTORS.values()]
     others = sorted({bound for check in scaled for bound in check.thresholds})
     thresholds = checks[0].thresholds
@@ -118,7 +120,7 @@ def _panel(title: str, checks: Sequence[Check], y: float) -> dict[str, Any]:
 
 
 def _label_thresholds(places: Sequence[float], thresholds: Sequence[float]) -> list[tuple[float, str]]:
-    """The thresholds' numbers and where they stand; two that would overlap in one label."""
+    """Return the thresholds' labels and places; one label for two that would overlap."""
     if len(places) == 2 and places[1] - places[0] < CLOSE:
         low, high = thresholds
         return [(sum(places) / 2, f"{low:g} to {high:g}")]
@@ -126,7 +128,7 @@ def _label_thresholds(places: Sequence[float], thresholds: Sequence[float]) -> l
 
 
 def _row(check: Check, axis: Axis, y: float) -> dict[str, Any]:
-    """What the picture has of a check, from ``y`` on; ``median`` and ``interval`` are None where they are no number."""
+    """Return the picture's data for a check, from ``y`` on; ``median`` and ``interval`` may be None."""
     words = wrap(_quantity(check)[0], LETTERS) or [""]
     height = LINE * len(words) + ROW
     low, high, _ = check.interval

@@ -1,4 +1,4 @@
-"""A plot that is a table: numbers on colours."""
+"""Heat maps: a table of numbers on colours."""
 
 from collections.abc import Sequence
 
@@ -23,15 +23,15 @@ class Heat(Plot):
         self.rows, self.columns = rows, columns
 
     def numbers(self, records: Sequence[Record]) -> pd.DataFrame:
-        """A row or more for each run, with its ``id`` and the column ``value``; NaN where it has none."""
+        """Return one or more rows for each run, with its ``id`` and the column ``value``, NaN if it has none."""
         return make_table(records)
 
     def find_greatest(self, drawn: pd.DataFrame) -> float:
-        """The number with the lightest colour; 0 has the darkest."""
+        """Return the number with the lightest colour; 0 has the darkest."""
         return float(drawn["test_length"].max())
 
     def text(self, value: float, drawn: pd.DataFrame) -> str:
-        """A number as it is written."""
+        """Return a number as text."""
         longest = drawn["test_length"].max()
         return f"{longest}+" if value == longest else f"{value:g}"
 

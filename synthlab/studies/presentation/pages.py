@@ -1,4 +1,4 @@
-"""Pages made from templates: what a reader gets needs nothing beside it."""
+"""Pages made from templates: each is one self-contained file."""
 
 import base64
 from collections.abc import Callable
@@ -8,13 +8,16 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Te
 
 
 def template(package: str, name: str, markup: bool, **filters: Callable[..., str]) -> Template:
-    """A template of ``package``'s, which may extend those beside this file; with ``markup``, what is put into it is
-    escaped. ``filters`` are added to ``embedded``, which turns a file into a link that contains it."""
+    """Return a template of ``package``, which may extend those in this folder.
+
+    With ``markup``, inserted text is escaped. ``filters`` are added to ``embedded``, which turns a file into a link
+    that contains it.
+    """
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(package, "."), PackageLoader("synthlab.studies.presentation", ".")]),
         autoescape=markup,
         undefined=StrictUndefined,
-        trim_blocks=True,  # a line that only directs the template leaves no line
+        trim_blocks=True,  # lines with only directives leave no empty lines
         lstrip_blocks=True,
     )
     environment.filters |= {"embedded": _embed, **filters}
@@ -27,5 +30,5 @@ def _embed(path: Path) -> str:
 
 
 def embed_data(data: bytes, kind: str) -> str:
-    """A link that contains ``data``, of the media type ``kind``."""
+    """Return a link that contains ``data``, of the media type ``kind``."""
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"

@@ -1,4 +1,4 @@
-"""Kinds of plots: what each takes from the records, and how it draws that. Drawing needs the data's CSV alone."""
+"""Kinds of plots: the data that each takes from records, and how it draws them. Drawing needs the CSV only."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from synthlab.studies.presentation.drawing import Lengths, Plot, Series, check_l
 from synthlab.studies.presentation.heat import Heat
 from synthlab.studies.presentation.spread import Spread
 
-# The named maps that are powers, or a limit of powers; and where on the axis the others stand.
+# The named maps that are powers, or a limit of powers; and where the other map is placed on the axis.
 EXPONENTS, BESIDE = {"identity": 1.0, "sqrt": 0.5, "log": 0.0, "rsqrt": -0.5, "reciprocal": -1.0}, 1.75
 
 
@@ -60,7 +60,7 @@ class TrainingLoss(Plot):
 
 
 class Learned(Plot):
-    """What a map of the target has learned against step: a line and a band for each number of each series."""
+    """The learned parameters of a map against step: a line and a band for each number of each series."""
 
     measures = "learned exponent"
 
@@ -82,8 +82,10 @@ class Learned(Plot):
 
 
 class Against(Plot):
-    """Error at the given test ``lengths`` against one setting ``x`` of the panel's grid; a line for each combination of
-    the others, and for each length."""
+    """Error at the given test ``lengths`` against one setting ``x`` of the panel's grid.
+
+    There is a line for each combination of the other settings, and for each length.
+    """
 
     def __init__(self, x: str, lengths: Lengths):
         self.x, self.lengths = x, lengths
@@ -123,10 +125,10 @@ class Against(Plot):
 
 
 class Powers(Plot):
-    """Error at the given test ``lengths`` against the exponent p of f(x) = x^p, the named maps marked.
+    """Error at the given test ``lengths`` against the exponent p of f(x) = x^p; named maps have markers.
 
-    log x stands at p = 0: (x^p - 1) / p, the same map but for scale and offset, tends to it. 1/log(x + 1) is no power
-    and stands beside them.
+    log x is placed at p = 0, since (x^p - 1) / p, the same map up to scale and offset, converges to it. 1/log(x + 1) is
+    no power and is placed next to them.
     """
 
     def __init__(self, lengths: Lengths):
@@ -136,7 +138,7 @@ class Powers(Plot):
         check_lengths(self.lengths, test_length)
         beside = {key for series in chosen for key in series} - {"outrep", "outrep.p"}
         if beside:
-            raise InputError(f"vary.{min(beside)}: a plot of powers shows outrep and outrep.p alone")
+            raise InputError(f"vary.{min(beside)}: a plot of powers can vary only outrep and outrep.p")
 
     def data(self, series, metric):
         runs = tabulate_runs(series)
@@ -172,6 +174,6 @@ PLOTS = Registry("plot", Plot, {**OF_LINES, "heat": Heat, "spread": Spread})
 
 
 def _losses(series: Series) -> list[pd.DataFrame]:
-    """The training curve of each finished run."""
+    """Return the training curve of each finished run."""
     finished = [record for record in series.records if record.diverged_at is None]
     return [r.training.assign(series=series.label, id=r.config.id) for r in finished]

@@ -1,4 +1,4 @@
-"""The report: figures, verdicts, deviations, settings and versions on one page that needs nothing beside it."""
+"""The report: figures, verdicts, deviations, settings and versions on one self-contained page."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
@@ -20,23 +20,24 @@ from synthlab.studies.verdicts import Fit, Verdict
 
 MEASURED = ["median", "least", "greatest", "needed", "answer", *ConfidenceInterval._fields]
 RESTING_ON = ["seeds", "agree", *Witnesses._fields, "why_untested"]
-AT_OTHERS = [f"{what}_{name}" for what in ("verdict", "answer") for name in FACTORS]  # thresholds: half, twice
+# Columns at half and twice the thresholds.
+AT_OTHERS = [f"{what}_{name}" for what in ("verdict", "answer") for name in FACTORS]
 OF_RUNS = ["runs", "diverged", "fit", "verdict_fit"]
 COLUMNS = ["claim", "figure", "verdict", "check", *MEASURED, *RESTING_ON, *AT_OTHERS, *OF_RUNS]
-MADE_WITH = ("synthlab", "torch", "python", "system", "machine", "instructions", "cores")  # of a record's environment
+# Keys of a record's environment.
+MADE_WITH = ("synthlab", "torch", "python", "system", "machine", "instructions", "cores")
 LIBRARIES = ("torch", "numpy", "pandas", "matplotlib", "hydra-core")
 
 
 class NumbersTable(NamedTuple):
-    """A table that is read beside a figure, and what it says."""
+    """A table next to a figure, and its title."""
 
     caption: str
     table: pd.DataFrame
 
 
 class Picture(NamedTuple):
-    """A figure as it was written: its name and title, the titles of its panels, its files; numbers beside it; and the
-    values that a reader can point at."""
+    """The files of a figure: its name and title, the titles of its panels, tables of numbers, and values to hover."""
 
     name: str
     title: str
@@ -52,13 +53,15 @@ class Picture(NamedTuple):
 
     @property
     def tables(self) -> list[Path]:
-        """The panels' CSVs."""
+        """The CSVs of the panels."""
         return [file for file in self.files if file.suffix == ".csv"]
 
 
 class About(NamedTuple):
-    """What a report is about: a part of a paper, in words; the paper's title, and where it is; the file of the
-    deviations from it, and whose they are."""
+    """The subject of a report: the part of a paper, the paper's title and address.
+
+    Also the file of deviations from it, and whose they are.
+    """
 
     part: str
     title: str
@@ -68,24 +71,24 @@ class About(NamedTuple):
 
 
 def deviations(path: Path) -> list[dict[str, str]]:
-    """Where the lab departs from the paper: ``what``, ``paper``, ``here``, ``why``."""
+    """Return where the lab departs from the paper: ``what``, ``paper``, ``here``, ``why``."""
     return cast(list[dict[str, str]], OmegaConf.to_container(OmegaConf.load(path)))
 
 
 def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
-    """A row for each check of each verdict, and one for each reason why a claim could not be judged."""
+    """Return a row for each check of each verdict, and one for each reason why a claim could not be judged."""
     return pd.DataFrame([row for verdict in verdicts for row in _rows(verdict)], columns=COLUMNS)
 
 
 def add_statements(verdicts: Iterable[Verdict]) -> pd.DataFrame:
-    """``verdict_table``, and in its column ``says`` what each claim says."""
+    """Return ``verdict_table`` with a column ``says``: the statement of each claim."""
     verdicts = list(verdicts)
     says = {verdict.claim.name: verdict.claim.statement for verdict in verdicts}
     return verdict_table(verdicts).assign(says=lambda checks: checks["claim"].map(says))
 
 
 def verdict_lines(verdicts: Iterable[Verdict]) -> list[str]:
-    """The verdicts for a terminal, one a line; of those that do not hold whole, the checks that do not hold."""
+    """Return the verdicts for a terminal, one a line; unless all checks hold, with those that do not."""
     lines = []
     for verdict in verdicts:
         reason = "; ".join(verdict.missing) or verdict.counts
@@ -98,7 +101,7 @@ def verdict_lines(verdicts: Iterable[Verdict]) -> list[str]:
 
 
 def left_out_lines(records: Iterable[Record]) -> list[str]:
-    """A line for each run that diverged, for a terminal."""
+    """Return a line for each run that diverged, for a terminal."""
     diverged = [record for record in records if record.diverged_at is not None]
     return [f"left out: run {record.config.id} diverged at step {record.diverged_at}" for record in diverged]
 
@@ -111,7 +114,7 @@ def write_report(
     command: str,
     about: About,
 ) -> None:
-    """Write the page to ``path``, over whatever is there."""
+    """Write the page to ``path``, replacing an existing one."""
     filters = {each.__name__: each for each in (format_median, format_range, format_word, describe_robustness, forest)}
     page = template("synthlab.studies.presentation", "report.html.j2", markup=True, **filters).render(
         factors=FACTORS,
@@ -127,7 +130,10 @@ def write_report(
 
 
 def describe_check(row: Mapping[str, Any]) -> str:
-    """A row of ``verdict_table``: the answer, what was measured and what was needed, or why nothing was."""
+    """Return a row of ``verdict_table`` in words: the answer, the measured and the needed value.
+
+    If nothing was measured, the reason takes their place.
+    """
     if pd.isna(row.get("needed")):
         return row["check"]
     if row["answer"] == "not tested":
@@ -137,7 +143,7 @@ def describe_check(row: Mapping[str, Any]) -> str:
 
 
 def format_word(word: str, witnesses: Witnesses) -> str:
-    """A verdict's word, with the number of seeds, or of what it rests on, where they are too few for more."""
+    """Return a verdict's word, with the number of seeds or other units if they are few."""
     if word == "undecided":
         return f"undecided at {witnesses}" if witnesses.number else word
     if word in ("not judged", "not tested") or witnesses.of != "seeds" or witnesses.number >= FIRST:
@@ -146,7 +152,7 @@ def format_word(word: str, witnesses: Witnesses) -> str:
 
 
 def describe_robustness(verdict: Verdict) -> str:
-    """The verdict's word at half and at twice its thresholds; how many of its runs fit, and its word over those."""
+    """Return the verdict at half and at twice its thresholds; how many runs fit, and the verdict over those."""
     others = "no other threshold"
     if verdict.scales:
         half, twice = (verdict.at(factor).word for factor in FACTORS.values())
@@ -162,7 +168,7 @@ def _describe_fit(fit: Fit) -> str:
 
 
 def format_median(check: Check) -> str:
-    """The median over seeds and, in brackets, the interval that covers the true one."""
+    """Return the median over seeds and, in brackets, its confidence interval."""
     return _spread(check.median, check.interval.low, check.interval.high, check.witnesses.number)
 
 
@@ -171,7 +177,7 @@ def _spread(median: float, low: float, high: float, witnesses: int | float) -> s
 
 
 def format_range(check: Check) -> str:
-    """The range that the median must lie in."""
+    """Return the range that the median must lie in."""
     low, high = f"{check.low:g}", f"{check.high:g}"
     if check.high == float("inf"):
         return f"at least {low}"
@@ -206,7 +212,7 @@ def _rows(verdict: Verdict) -> list[dict[str, Any]]:
 
 
 def _settings(records: Sequence[Record]) -> list[tuple[str, str]]:
-    """The settings that all runs share."""
+    """Return the settings that all runs share."""
     flat = pd.DataFrame([record.settings() for record in records])
     flat = flat.drop(columns=["seed", *(name for name in flat if follows_seed(flat, str(name)))]).map(str)
     return [
@@ -215,7 +221,7 @@ def _settings(records: Sequence[Record]) -> list[tuple[str, str]]:
 
 
 def _runs(records: Sequence[Record]) -> dict[str, Any]:
-    """How many runs, what they cost, and what they were made with."""
+    """Return how many runs there are, their cost, and the versions that made them."""
     environments = pd.DataFrame([record.environment for record in records])
     seconds = pd.Series([record.seconds for record in records])
     made = {key: ", ".join(sorted(set(environments[key].astype(str)))) for key in MADE_WITH if key in environments}

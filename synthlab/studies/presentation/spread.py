@@ -1,4 +1,4 @@
-"""A plot of where the spread over seeds comes from: initial weights, training data, or test sequences."""
+"""A plot of the sources of seed variance: initial weights, training data, or test sequences."""
 
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -16,7 +16,7 @@ from synthlab.studies.grids import label
 from synthlab.studies.presentation.drawing import Lengths, Plot, Series, check_lengths, tabulate_runs
 
 SEEDS = Config.SEEDS[1:]  # of weights, data and tests: the axes of the design
-# Sets of these axes, by what they are called. What the tests do to one model and not to another is a source of its own.
+# Sets of these axes, by name. The interaction of tests and models is a source of its own.
 SOURCES: dict[str, Sequence[Factors]] = {
     "weights": [(0,)],
     "data": [(1,)],
@@ -28,9 +28,10 @@ Others = tuple[tuple[str, str], ...]
 
 
 class Spread(Plot):
-    """The shares of initial weights, training data, test sequences and their interactions in the variance of the log
-    error over runs, at the given test ``lengths``; for each length, and each combination of the settings beside the
-    seeds. A series has none where a run has no error above 0.
+    """The shares of weights, data, tests and their interactions in the variance of the log error over runs.
+
+    These are initial weights, training data and test sequences, at the given test ``lengths``; for each length, and
+    each combination of the settings other than seeds. A series has no shares if a run has no error above 0.
 
     ``vary`` must cross ``weight_seed``, ``data_seed`` and ``test_seed``.
     """
@@ -84,7 +85,7 @@ class Spread(Plot):
 
 
 def _designs(series: Sequence[Series]) -> dict[Others, list[Series]]:
-    """The series of each design: those that agree in all settings but their seeds, by these settings."""
+    """Return the series of each design: those that agree in all settings except their seeds, by these settings."""
     found: dict[Others, list[Series]] = {}
     for one in series:
         others = tuple((key, str(value)) for key, value in one.chosen.items() if key not in SEEDS)
@@ -93,12 +94,15 @@ def _designs(series: Sequence[Series]) -> dict[Others, list[Series]]:
 
 
 def _sizes(design: Sequence[Series]) -> list[int]:
-    """How many seeds of each kind a design has."""
+    """Return how many seeds of each kind a design has."""
     return [len({one.chosen[seed] for one in design}) for seed in SEEDS]
 
 
 def _shares(errors: Float[np.ndarray, " N"], sizes: Sequence[int]) -> tuple[Mapping[str, VarianceShare], float]:
-    """The share of each of the ``SOURCES``, and the standard deviation of the log error; NaN unless all are there."""
+    """Return the share of each of the ``SOURCES``, and the standard deviation of the log error.
+
+    They are NaN unless all values are finite and positive.
+    """
     if len(errors) != prod(sizes) or not (np.isfinite(errors) & (errors > 0)).all():
         return dict.fromkeys(SOURCES, NONE), float("nan")
     return share_variance(np.log(errors).reshape(sizes), SOURCES)

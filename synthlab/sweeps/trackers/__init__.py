@@ -1,6 +1,6 @@
-"""Trackers, by name: where people follow runs while they train. Records need none, and no number depends on one.
+"""Trackers, by name: services that show runs while they train. Records and numbers do not depend on them.
 
-A tracker that fails (no network, a full disk) costs no run: ``Followed`` says so in one line and goes on without it.
+A tracker that fails (no network, a full disk) ends no run: ``Followed`` prints one line and continues without it.
 """
 
 import math
@@ -23,15 +23,15 @@ _failed: set[str] = set()  # keys of the trackers that have failed in this proce
 
 
 class Followed:
-    """A tracker whose errors end no run: the first is said in one line on stderr and disables it in this process."""
+    """A tracker whose errors end no run: the first is printed in one line on stderr and disables it in this process."""
 
     def __init__(self, name: str, tracker: Tracker):
         self.name, self.tracker = name, tracker
-        self.key = secrets.token_hex(8)  # is pickled too, so that a worker knows what has failed in it
+        self.key = secrets.token_hex(8)  # pickled too, so that a worker knows which tracker failed in it
 
     @contextmanager
     def follow(self, configs: Sequence[Config]) -> Iterator["Tracks"]:
-        """Follow the runs of an ensemble. Those that have not ended at the end of the block have failed."""
+        """Follow the runs of an ensemble. Runs that have not ended at the end of the block have failed."""
         tracks, error = Tracks(self, configs), "it left no record"
         try:
             yield tracks
@@ -42,16 +42,16 @@ class Followed:
             tracks.end([None] * len(configs), error)
 
     def attempt(self, call: Callable[..., Any], *arguments: Any) -> Any:
-        """What ``call`` returns; None where the tracker fails, or has failed."""
+        """Return what ``call`` returns; None if the tracker fails, or has failed."""
         if self.key not in _failed:
             try:
                 return call(*arguments)
-            except Exception as problem:  # a tracker, or what it talks to, can fail in any way
+            except Exception as problem:  # a tracker, or its service, can fail in any way
                 from tqdm import tqdm
 
                 _failed.add(self.key)
                 line = f"tracker={self.name}: given up ({format_error(problem)}); runs go on without it"
-                tqdm.write(line, file=sys.stderr)  # above the bar, where there is one
+                tqdm.write(line, file=sys.stderr)  # above the bar, if there is one
         return None
 
 
@@ -63,7 +63,7 @@ class Tracks:
         self._tracks = [followed.attempt(followed.tracker.begin, config) for config in configs]
 
     def observe(self, step: int, losses: list[float]) -> None:
-        """Log a point of each training curve, as ``train`` gives them; nan stands for a run that has diverged."""
+        """Log a point of each training curve, as ``train`` gives them; NaN stands for a run that has diverged."""
         for track, loss in zip(self._tracks, losses, strict=True):
             if track and not math.isnan(loss):
                 self._attempt(track.point, step, loss)
@@ -77,8 +77,10 @@ class Tracks:
 
 
 def tracker_of(config: Mapping[str, Any], tag: str | None = None) -> Followed:
-    """The tracker that ``config`` names, of runs with a ``tag`` or none. Raises InputError, before anything is trained,
-    for one that is not known, for its keys, and where its package is missing."""
+    """Return the tracker that ``config`` names, for runs with a ``tag`` or none.
+
+    Raises InputError for an unknown one, for its keys, and if its package is missing.
+    """
     tracker = TRACKERS.build(config)
     tracker.tag = tag
     return Followed(config["name"], tracker)

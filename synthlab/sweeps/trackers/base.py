@@ -1,4 +1,4 @@
-"""What a tracker is, and what it is told of a run that is over."""
+"""The interface of trackers, and the summary of a finished run that they get."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ class Track(ABC):
 
     @abstractmethod
     def point(self, step: int, loss: float) -> None:
-        """Take a point of the training curve. There are no more of a run that has diverged.
+        """Log a point of the training curve. A run that has diverged has no further points.
 
         Args:
             step: The training step, from 1.
@@ -24,22 +24,22 @@ class Track(ABC):
 
     @abstractmethod
     def end(self, record: Record | None, error: str | None = None) -> None:
-        """The run is over. Nothing comes after it.
+        """End the run. No call follows it.
 
         Args:
-            record: The run's record; None where it failed.
-            error: In one line, why there is no record.
+            record: The run's record; None if it failed.
+            error: The reason, in one line, if there is no record.
         """
 
 
 class Tracker(ABC):
-    """What runs are followed in while they train. No number depends on it, and one that fails costs no run.
+    """A service that shows runs while they train. No number depends on it, and its failure ends no run.
 
     The constructor's keyword arguments are the keys of the config group ``tracker``. It opens nothing: trackers are
-    pickled on their way to workers.
+    pickled to be sent to workers.
 
     Attributes:
-        tag: The tag that the runs are asked for under; None without one. Set after the constructor.
+        tag: The tag of the runs; None without one. Set after the constructor.
 
     Example:
         >>> import synthlab
@@ -66,27 +66,30 @@ class Tracker(ABC):
 
     @abstractmethod
     def begin(self, config: Config) -> Track | None:
-        """Follow a run that is about to train. Runs that train side by side are followed at the same time.
+        """Follow a run that is about to train. Runs of an ensemble are followed at the same time.
 
         Args:
             config: The run's config. A run that was interrupted, or whose record was removed, begins again under the
                 same ``config.id``.
 
         Returns:
-            What takes the run's points, and its end; None for a run that is not followed.
+            The track that gets the run's points, and its end; None for a run that is not followed.
         """
 
 
 class NoTracker(Tracker):
-    """Follows nothing."""
+    """A tracker that follows nothing."""
 
     def begin(self, config):
         return None
 
 
 def outcome(record: Record | None, error: str | None = None) -> dict[str, Any]:
-    """What a run amounts to: ``status``, then ``horizon``, if it has one, and each metric at the last test length
-    (``last_mse``, ...) where it finished, ``diverged_at`` where it diverged, ``error`` where it failed."""
+    """Return the summary of a run: its ``status`` and results.
+
+    A finished run has its ``horizon``, if any, and each metric at the last test length (``last_mse``, ...); a diverged
+    one has ``diverged_at``, a failed one ``error``.
+    """
     if record is None:
         return {"status": "failed", "error": str(error)}
     if record.diverged_at is not None:
@@ -96,14 +99,14 @@ def outcome(record: Record | None, error: str | None = None) -> dict[str, Any]:
 
 
 def tests(record: Record | None) -> Iterator[tuple[int, dict[str, float]]]:
-    """Each test length, and the metrics there by tag."""
+    """Yield each test length, and the metrics there by tag."""
     if record is not None:
         for row in record.metrics.to_dict("records"):
             yield int(row["length"]), {f"test/{name}": value for name, value in row.items() if name != "length"}
 
 
 def check_local(folder: str) -> str:
-    """The folder that a tracker writes to. Raises InputError for an address."""
+    """Return the folder that a tracker writes to. Raises InputError for an address."""
     if "://" in folder:
         raise InputError(f"tracker.folder={folder}: must be a folder of this machine; name one")
     return folder

@@ -13,10 +13,11 @@ from synthlab.sweeps.trackers.base import Track, Tracker, check_local, outcome, 
 
 
 class TensorBoard(Tracker):
-    """TensorBoard: scalars ``train/loss``, ``test/mse`` and the other metrics with the length as step, and what a run
-    amounts to below ``summary/``; settings as hyperparameters; the status as text.
+    """TensorBoard: scalars ``train/loss``, ``test/mse`` and the other metrics with the length as step.
 
-    A run that begins again takes the place of its first attempt; a TensorBoard that has read that must be started anew.
+    The summary of a run is below ``summary/``; settings are hyperparameters; the status is text.
+
+    A run that begins again replaces its first attempt; a TensorBoard that has read the first must be restarted.
     """
 
     def __init__(self, folder: str):
@@ -32,7 +33,7 @@ class TensorBoard(Tracker):
 
 
 class _TensorBoardTrack(Track):
-    """An event file. Not by a SummaryWriter, whose thread (one a run) prints a traceback where the disk is full."""
+    """An event file, without a SummaryWriter, whose thread (one a run) prints a traceback if the disk is full."""
 
     def __init__(self, path: Path, config: Config, tag: str | None):
         from torch.utils.tensorboard.summary import hparams
@@ -62,7 +63,7 @@ class _TensorBoardTrack(Track):
         from tensorboard.compat.proto.event_pb2 import Event  # pyright: ignore[reportMissingImports] - an extra
         from tensorboard.summary.writer.record_writer import RecordWriter  # pyright: ignore[reportMissingImports] - an extra
 
-        with open(self.path, "ab") as file:  # opened each time: nothing is left open where a run is given up
+        with open(self.path, "ab") as file:  # opened each time: an interrupted run leaves nothing open
             for event in events:
                 RecordWriter(file).write(Event(wall_time=time.time(), **event).SerializeToString())
 

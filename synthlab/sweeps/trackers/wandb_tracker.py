@@ -12,8 +12,8 @@ from synthlab.sweeps.trackers.base import Track, Tracker, check_local, outcome, 
 class WandB(Tracker):
     """Weights & Biases: ``train/loss`` against ``step``; ``test/mse`` and the other metrics against ``length``.
 
-    A run's id there is its identity, so one that begins again goes on in the same place, with the same points. Nothing
-    is printed, and nothing written outside ``folder``.
+    A run's id there is its identity, so a run that begins again continues under the same id, with the same points.
+    Nothing is printed, and nothing written outside ``folder``.
     """
 
     def __init__(
@@ -33,8 +33,8 @@ class WandB(Tracker):
     def begin(self, config):
         folder = Path(self.folder).absolute()
         folder.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()  # where it cannot write, W&B would by itself do so elsewhere
-        os.environ.setdefault("WANDB_CACHE_DIR", str(folder))  # of the log of W&B's own process
+        tempfile.TemporaryFile(dir=folder).close()  # if it cannot write there, W&B would silently write elsewhere
+        os.environ.setdefault("WANDB_CACHE_DIR", str(folder))  # for the log of W&B's own process
         os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # with it, 30 runs end in 20 seconds, without in 2
         import wandb  # pyright: ignore[reportMissingImports] - an extra
 
@@ -43,14 +43,14 @@ class WandB(Tracker):
             console="off",
             disable_git=True,
             disable_code=True,
-            x_disable_stats=True,  # of the machine: the same for all runs of an ensemble
+            x_disable_stats=True,  # statistics of the machine: the same for all runs of an ensemble
             x_save_requirements=False,
-            init_timeout=30,  # seconds, by default 90
-            finish_timeout=60,  # seconds, by default for ever; what is left is on the disk, for wandb sync
+            init_timeout=30,  # seconds; the default is 90
+            finish_timeout=60,  # seconds, by default unlimited; the rest is on disk, for wandb sync
             finish_timeout_raises=True,
         )
-        wandb.setup()  # starts W&B's own process, which leaves with this one
-        wandb.termsetup(settings, None)  # or W&B would ask on the terminal for an account
+        wandb.setup()  # starts W&B's own process, which ends with this one
+        wandb.termsetup(settings, None)  # otherwise W&B asks for an account on the terminal
         parts = [getattr(config, group, {"name": ""})["name"] for group in ("task", "encoding", "outrep")]
         run = wandb.init(
             config=config.model_dump(),
@@ -79,5 +79,5 @@ class _WandBTrack(Track):
     def end(self, record, error=None):
         for length, values in tests(record):
             self.run.log({"length": length, **values})
-        self.run.summary.update({"error": None, **outcome(record, error)})  # an earlier attempt may have left one
+        self.run.summary.update({"error": None, **outcome(record, error)})  # an earlier attempt may have left an error
         self.run.finish(exit_code=int(record is None))

@@ -151,15 +151,15 @@ def test_what_cannot_be_had_ends_with_one_line(lm, data, monkeypatch):
     (place / "qasper_e/test.jsonl").write_text('{"context": "no question"}\n')
     assert "longbench_qasper_e: cannot be made: " in refused("longbench_qasper_e", data=data)
     assert "lengths=[]: must have a number" in refused("needle")
-    assert "samples=null: must be how many samples of needle" in refused("needle", lengths=[64])
-    assert "depths=[0.5]: must be left out" in refused("needle", "babilong_qa1", lengths=[64], depths=[0.5], limit=1)
+    assert "samples=null: must be the number of samples of needle" in refused("needle", lengths=[64])
+    assert "depths=[0.5]: applies only to" in refused("needle", "babilong_qa1", lengths=[64], depths=[0.5], limit=1)
     assert "tasks=needle: must be named once" in refused("needle", "needle", lengths=[64])
     monkeypatch.setattr(datasets, "load_dataset", unreachable)
     line = refused("longbench_trec_e")
     assert "put it into FOLDER/Xnhyacinth/LongBench/trec_e/test.jsonl" in line
     broken = llama()
     broken.lm_head.weight.data[:] = math.nan
-    assert "logits are no finite numbers" in refused("needle", lengths=[64], limit=1, model=broken)
+    assert "logits are not finite" in refused("needle", lengths=[64], limit=1, model=broken)
     line = refused("needle", lengths=[64], limit=1, model=llama(200))
     assert "tokenizer: has 256 tokens; must be that of the model, which has 200" in line
 

@@ -105,7 +105,7 @@ def test_answers_that_are_no_numbers_are_refused_in_one_line(measure):
     broken = everything()
     with torch.no_grad():
         broken.inner.direction.fill_(math.nan)
-    with pytest.raises(InputError, match=r"^model: gives answers that are no numbers in 0 at length 6; .*dtype.*$"):
+    with pytest.raises(InputError, match=r"^model: has logits that are not finite in 0 at length 6; .*dtype.*$"):
         measured(broken, measure, Span(6, 8, 2))
 
 
