@@ -15,7 +15,7 @@ from synthlab.studies.verdicts import counts_in_words
 # The files of a paper, and the name of their first column, which identifies the tables in one.
 RUNS, TABLES, CLAIMS = "runs.csv.xz", "tables.csv.xz", "claims.csv"
 FIRST_COLUMN = {RUNS: "study", TABLES: "table", CLAIMS: "study"}
-UNJUDGED = ("not judged", "not tested")
+UNTESTED = "not tested"
 
 
 def read_text(source: Path | StringIO) -> pd.DataFrame:
@@ -84,7 +84,7 @@ def _split_digits(id: str) -> list[str | int]:
 def _describe_verdict(rows: pd.DataFrame) -> str:
     """Return the verdict of a claim, with the counts of its checks if they add information."""
     word = rows["verdict"].iloc[0]
-    if word in UNJUDGED:
+    if word == UNTESTED:
         return f"{word} ({_why(rows)})"
     deciding = rows[rows["answer"].isin(["undecided", "fails"])] if word == "undecided" else rows
     fewest = deciding.sort_values("number").head(1)
@@ -94,7 +94,7 @@ def _describe_verdict(rows: pd.DataFrame) -> str:
 
 
 def _why(rows: pd.DataFrame) -> str:
-    """Return why a claim is not judged, or not tested."""
+    """Return why a claim is not tested, or not tested."""
     without = rows.loc[~rows["answer"].isin(["holds", "fails", "undecided"]), ["why_untested", "check"]]
     reasons = without.astype(object).bfill(axis="columns").iloc[:, 0]
     return "; ".join(dict.fromkeys(str(reason) for reason in reasons))
@@ -103,7 +103,7 @@ def _why(rows: pd.DataFrame) -> str:
 def _find_other_verdicts(rows: pd.DataFrame) -> dict[str, str]:
     """Return the verdict at half and at twice the thresholds; empty if they cannot be scaled."""
     words = rows[[f"verdict_{name}" for name in FACTORS]].iloc[0]
-    if words.isna().any() or rows["verdict"].iloc[0] in UNJUDGED:
+    if words.isna().any() or rows["verdict"].iloc[0] == UNTESTED:
         return {}
     return dict(zip(FACTORS, words, strict=True))
 

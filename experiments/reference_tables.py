@@ -24,7 +24,7 @@ GROUPS = {
     "models": "model",
     "protocols": "protocol",
 }
-STANDS_FOR = re.compile(r"after training in the place of the encoding: conf/encoding/(\w+)\.yaml")
+STANDS_FOR = re.compile(r".*: conf/encoding/(\w+)\.yaml")
 
 
 def make_tables() -> dict[str, Rows]:

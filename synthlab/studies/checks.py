@@ -85,15 +85,6 @@ class Check(NamedTuple):
         return "undecided" if high >= self.low and self._is_under(low) else "fails"
 
     @property
-    def support(self) -> float:
-        """The evidence that the median lies in the range (``intervals.evidence``); 0 if the check is not tested."""
-        if self.untested:
-            return 0.0
-        if self.estimate:
-            return self.estimate.evidence if self.answer == "holds" else 0.0
-        return evidence(self.fulfilling, len(self.values))
-
-    @property
     def refutation(self) -> float:
         """The evidence that the median lies outside of the range; with two ends, the mean of both sides'."""
         if self.untested:

@@ -7,8 +7,8 @@ task. A claim is the statement that all its checks are true:
 
 - it *holds* if all of them hold;
 - it is refuted if more checks fail, or fail more clearly, than chance explains once in 20 times. Then it is *mixed* if
-  the checks that hold are as many, or as clear; else it *mostly fails* if any holds, and *does not hold* if none does;
-- it is *not tested* if no check is, and *undecided* otherwise.
+  any check holds, and *does not hold* if none does;
+- it is *not tested* if no check is, or if something was missing, and *undecided* otherwise.
 
 Each word but the last two is wrong at most once in 20 over new seeds, however the checks depend on one another. A check
 whose true median lies outside the required range holds with a probability of at most 5 %, and one whose median lies
@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from synthlab.studies.checks import Answer, Check, Witnesses
+from synthlab.studies.checks import Check, Witnesses
 from synthlab.studies.evidence import Evidence, Fitting, NoEvidence
 from synthlab.studies.intervals import CONVINCING, FIRST
 
@@ -108,31 +108,27 @@ class Verdict(NamedTuple):
 
     @property
     def word(self) -> str:
-        """``holds``, ``mixed``, ``mostly fails``, ``does not hold``, ``undecided``, ``not tested`` or ``not judged``.
-
-        It is ``not judged`` if something was missing.
-        """
+        """``holds``, ``mixed``, ``does not hold``, ``undecided`` or ``not tested``."""
         if self.missing or not self.checks:
-            return "not judged"
+            return "not tested"
         answers = {check.answer for check in self.checks}
         if answers in ({"holds"}, {"not tested"}):
             return answers.pop()
-        if not self._is_convincing("fails", [check.refutation for check in self.checks]):
+        if not self._is_refuted():
             return "undecided"
-        if self._is_convincing("holds", [check.support for check in self.checks]):
-            return "mixed"
-        return "mostly fails" if "holds" in answers else "does not hold"
+        return "mixed" if "holds" in answers else "does not hold"
 
-    def _is_convincing(self, answer: Answer, evidence: Sequence[float]) -> bool:
-        """Return True if the checks with an ``answer`` are too many, or too clear, for chance.
+    def _is_refuted(self) -> bool:
+        """Return True if the checks that fail are too many, or fail too clearly, for chance.
 
         A single check has its own error rate; with fewer than five seeds, for which nothing is promised, any check is
         enough.
         """
-        if all(check.answer != answer for check in self.checks):
+        if all(check.answer != "fails" for check in self.checks):
             return False
         few = any(check.estimate is None and len(check.values) < FIRST for check in self.checks)
-        return few or len(self.checks) == 1 or sum(evidence) / len(evidence) >= CONVINCING
+        evidence = [check.refutation for check in self.checks]
+        return few or len(evidence) == 1 or sum(evidence) / len(evidence) >= CONVINCING
 
     @property
     def counts(self) -> str:

@@ -102,8 +102,8 @@ def test_randomized_positions_are_judged_on_the_mean_over_tasks():
     # A seed that lacks the run of a task is left out.
     lacks = runs(better).query("not (task == 'a' and arm == 'rope' and seed == 4)")
     assert [len(check.values) for check in judged("C1", lacks).checks] == [4] * 4
-    assert judged("C1", runs({"a": {"nope": [0.5]}})).word == "not judged"
-    assert judged("C1", runs({"a": {"rope": [0.5], "randomized rope": []}, "b": BOTH["b"]})).word == "not judged"
+    assert judged("C1", runs({"a": {"nope": [0.5]}})).word == "not tested"
+    assert judged("C1", runs({"a": {"rope": [0.5], "randomized rope": []}, "b": BOTH["b"]})).word == "not tested"
 
 
 def test_no_positions_are_held_against_positions_plain_and_randomized():
@@ -118,7 +118,7 @@ def test_no_positions_are_held_against_positions_plain_and_randomized():
     better = {"a": {"nope": [0.9] * 5, "rope": [0.6] * 5, "randomized rope": [0.8] * 5}}
     assert [judged(claim, runs(better)).word for claim in ("O2", "O3")] == ["holds", "does not hold"]
     without = runs({"a": {"rope": [0.6], "randomized rope": [0.8]}})
-    assert [judged(claim, without).word for claim in ("O2", "O3")] == ["not judged"] * 2
+    assert [judged(claim, without).word for claim in ("O2", "O3")] == ["not tested"] * 2
 
 
 @pytest.mark.parametrize("claim", ["C2", "O1"])
@@ -136,7 +136,7 @@ def test_no_plain_encoding_generalizes(claim):
     assert judged(claim, unfit).word == "not tested"
     assert judged(claim, unfit.assign(fit=unfit["arm"] == "randomized rope")).word == "not tested"
     assert judged(claim, unfit.assign(fit=unfit["arm"] == "nope")).word == "holds"
-    assert judged(claim, runs({"a": {"randomized rope": [0.5]}})).word == "not judged"
+    assert judged(claim, runs({"a": {"randomized rope": [0.5]}})).word == "not tested"
 
 
 def test_all_tasks_are_there_and_c2_belongs_to_those_that_are_not_regular():

@@ -266,13 +266,13 @@ HOLDS, OPEN, FAILS = (Check("x", np.array(values), low=1.0) for values in ([2.0,
         ([HOLDS, OPEN], "undecided"),
         ([HOLDS._replace(values=HOLDS.values[:1]), OPEN], "undecided"),
         ([OPEN, OPEN], "undecided"),
-        ([], "not judged"),
+        ([], "not tested"),
     ],
 )
 def test_with_fewer_than_five_seeds_any_check_that_fails_refutes_a_claim(checks, word):
     found = Verdict(CLAIMS["1a"], "Figure 1", checks, [])
     assert found.word == word
-    assert Verdict(CLAIMS["1a"], "Figure 1", checks, ["no run"]).word == "not judged"
+    assert Verdict(CLAIMS["1a"], "Figure 1", checks, ["no run"]).word == "not tested"
     open_ones = [check for check in checks if check is OPEN] if word == "undecided" else checks
     assert found.open_checks == checks  # of fewer than five seeds none is decided for good
     assert found.witnesses == (min((len(check.values) for check in open_ones), default=0), "seeds")
@@ -293,7 +293,7 @@ def enough(claim: str) -> dict[str, list]:
 @pytest.mark.parametrize("claim", list(CLAIMS))
 def test_a_claim_is_judged_on_the_runs_it_is_about_alone(claim):
     runs = enough(claim)
-    assert verdict(claim, **runs).word != "not judged"
+    assert verdict(claim, **runs).word != "not tested"
     for name in CLAIMS[claim].series:
         assert verdict(claim, **{key: value for key, value in runs.items() if key != name}).missing == [
             f"no runs of {name}"
@@ -326,7 +326,7 @@ def test_a_claim_about_longer_sequences_is_not_judged_on_short_tests(claim):
         name: [replace(r, config=r.config.model_copy(update={"test_length": 10}), metrics=r.metrics[:10]) for r in made]
         for name, made in runs.items()
     }
-    assert verdict(claim, **short).word == "not judged"
+    assert verdict(claim, **short).word == "not tested"
 
 
 def test_a_ratio_is_over_the_seeds_and_lengths_that_both_have():

@@ -154,10 +154,10 @@ def test_claims_by_hand():
         assert answers(claim, both) == ["holds", "holds", "fails"]
         assert judged(claim, both).word == "undecided"  # five of five in one check of three
         assert answers(claim, contrary) == ["holds", "fails", "fails"]  # the range to 40 holds
-        assert judged(claim, contrary).word == "mostly fails"
+        assert judged(claim, contrary).word == "mixed"
     large = split.replace({"nope": "learned, scale 1"})
     assert judged("O1", large).word == "holds"
-    assert judged("O1", split).word == "not judged"
+    assert judged("O1", split).word == "not tested"
     assert judged("C9", both).word == "holds"
     assert answers("C9", split) == ["holds", "holds", "holds", "fails"]
     assert judged("C10", neither).word == "holds"

@@ -153,7 +153,7 @@ def test_claims_on_ranks_by_hand():
     split = [judged("R1", ranked(["t5", "nope", *ARMS[2:]], seeds)) for seeds in (5, 10)]
     assert [[check.answer for check in found.checks] for found in split] == [["fails", "holds", "holds", "holds"]] * 2
     assert [found.word for found in split] == ["undecided", "mixed"]  # in one check of four, five of five or ten of ten
-    assert judged("R1", ranked(ARMS).query("arm != 't5'")).word == "not judged"
+    assert judged("R1", ranked(ARMS).query("arm != 't5'")).word == "not tested"
 
 
 def answers(claim: str, *tables: pd.DataFrame) -> list[str]:

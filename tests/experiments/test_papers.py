@@ -113,7 +113,7 @@ def test_a_task_whose_runs_all_diverged_leaves_the_others_what_they_are(invoke, 
     outcome = invoke("experiments", *own)
     assert outcome.status == 1  # runs diverged
     assert set(pd.read_csv(tmp_path / "results/crasp/figures/s_table.csv")["task"]) == {"aa_star"}
-    assert re.search(r"^crasp\.C4 .*not judged", outcome.out, re.M)
+    assert re.search(r"^crasp\.C4 .*not tested", outcome.out, re.M)
 
 
 def test_papers_are_the_folders_that_have_one():

@@ -103,4 +103,4 @@ def test_misalignment_is_held_against_the_loss_within_for_each_outcome():
     assert "undecided" in answers["P1"]
     assert str(verdicts["P2"].checks[0].witnesses) == "8 settings"
     (same,) = judge(CLAIMS.values(), "by hand", [Grounds(["P3"], rows.assign(needle_error_4x_within=0.0))])
-    assert same.word == "not judged"
+    assert same.word == "not tested"

@@ -86,7 +86,7 @@ def test_verdicts_are_told_with_what_their_checks_leave_open_and_how_many_runs_f
         ("1a", "undecided at 3 seeds (1 of 2 checks holds)", ["mixed", "holds"], "2 of 3", [open_check]),
         ("1b", mixed, ["mixed", "mixed"], "2 of 4: holds", [open_check, failing]),
         ("1c", "holds (one run)", ["holds", "holds"], "", []),
-        ("q", "not judged (no runs of rope)", [], "", missing["q"]),
+        ("q", "not tested (no runs of rope)", [], "", missing["q"]),
     ):
         at = dict(zip(("half", "twice"), others, strict=False))
         assert found[claim] == {"verdict": verdict, "others": at, "fit": fits, "rest": rest}

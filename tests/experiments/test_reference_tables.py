@@ -51,7 +51,7 @@ def test_an_extension_that_is_an_encoding_has_the_line_of_the_encoding():
     lines = {name: row["what it is"] for row in list_members("extension") for name in members([row])}
     encodings = {name: row["what it is"] for row in list_members("encoding") for name in members([row])}
     assert lines["yarn"] == encodings["yarn"] != ""
-    assert lines["none"] == "no context extension: tested as trained"
+    assert lines["none"] == "no context extension: the model is tested as trained"
 
 
 def test_metrics_have_their_meaning_and_direction(tables):

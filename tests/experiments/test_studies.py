@@ -152,7 +152,7 @@ def test_claims_about_the_coefficient_by_hand():
     assert words(found) == wanted
     worse = words(by_alpha([0.1, 0.1], [0.1, 0.2]))
     assert worse["A1"] == "does not hold"
-    assert worse["A2"] == "not judged"
+    assert worse["A2"] == "not tested"
     assert words(by_alpha([-0.1, 0.1], [-0.1, -0.2]))["A1"] == "undecided"  # seeds differ
 
 
@@ -212,7 +212,7 @@ def test_a_baseline_that_diverged_is_replaced_by_no_other_arm():
     left = left[left["arm"] != "alpha 0"]
     with pytest.raises(NoEvidence, match="no finished run of the arm that the others are held against"):
         differences(left, "loss_4x")
-    assert {verdict.word for verdict in judged("finetune", left)} == {"not judged"}
+    assert {verdict.word for verdict in judged("finetune", left)} == {"not tested"}
 
 
 def facts(recalled: dict[str, dict[float, float]], length: int = 8) -> pd.DataFrame:
@@ -231,7 +231,7 @@ def test_claims_about_facts_by_hand():
         "alpha 0.5": {0.0: 0.8, 0.25: 0.9, 0.5: 1.0},
     }
     found = {verdict.claim.id: verdict for verdict in judged("recall", facts(recalled))}
-    assert {id: verdict.word for id, verdict in found.items()} == {"N1": "holds", "N2": "holds", "N3": "not judged"}
+    assert {id: verdict.word for id, verdict in found.items()} == {"N1": "holds", "N2": "holds", "N3": "not tested"}
     assert found["N1"].checks[0].median == pytest.approx(-0.01)
     assert found["N2"].checks[0].median == pytest.approx(-0.05)
     fitting = facts(recalled)["arm"].isin(["alpha 0", "alpha 0.1"])
@@ -239,7 +239,7 @@ def test_claims_about_facts_by_hand():
     assert (some["N1"].word, some["N2"].word) == ("holds", "not tested")
     assert [check.untested for check in some["N2"].checks] == ["no run fits"]
     longer = {verdict.claim.id: verdict.word for verdict in judged("recall", facts(recalled, 32))}
-    assert longer == {"N1": "not judged", "N2": "not judged", "N3": "does not hold"}
+    assert longer == {"N1": "not tested", "N2": "not tested", "N3": "does not hold"}
     depths = by_depth(facts(recalled))[["length", "depth"]].drop_duplicates()
     assert depths.values.tolist() == [[8, 0], [8, 0.25], [8, 0.5]]
 

@@ -104,7 +104,7 @@ def test_verdicts_in_lines_and_as_a_table():
     assert [first[name] for name in told_of] == wanted_of  # the other columns are those of the committed claims
     assert (second["answer"], third["answer"], third["coverage"]) == ("holds", "undecided", 0.875)
     missing = Verdict(CLAIMS["1a"], "Figure 1", [], ["no finished run of nope"])
-    assert verdict_lines([missing]) == ["1a (Figure 1): not judged, no finished run of nope"]
+    assert verdict_lines([missing]) == ["1a (Figure 1): not tested, no finished run of nope"]
     assert verdict_table([missing])["check"].tolist() == ["no finished run of nope"]
     assert verdict_table([]).columns.tolist() == verdict_table([verdict]).columns.tolist()
 
@@ -142,7 +142,7 @@ def test_deviations_are_whole():
     [
         (Fit(4, 0, 4, "holds", Witnesses(4)), "all 4 runs fit"),
         (Fit(4, 0, 1, "holds", Witnesses(1)), "1 of 4 runs fit, over those: holds (one run)"),
-        (Fit(4, 4, 0, "not judged", Witnesses(0)), "0 of 4 runs fit, 4 diverged, over those: not judged"),
+        (Fit(4, 4, 0, "not tested", Witnesses(0)), "0 of 4 runs fit, 4 diverged, over those: not tested"),
     ],
 )
 def test_a_verdict_says_how_many_runs_fit(fit, words):

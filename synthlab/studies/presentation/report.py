@@ -146,7 +146,7 @@ def format_word(word: str, witnesses: Witnesses) -> str:
     """Return a verdict's word, with the number of seeds or other units if they are few."""
     if word == "undecided":
         return f"undecided at {witnesses}" if witnesses.number else word
-    if word in ("not judged", "not tested") or witnesses.of != "seeds" or witnesses.number >= FIRST:
+    if word == "not tested" or witnesses.of != "seeds" or witnesses.number >= FIRST:
         return word
     return f"{word} (one run)" if witnesses.number == 1 else f"{word} ({witnesses})"
 
