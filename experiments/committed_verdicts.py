@@ -76,6 +76,22 @@ def verdicts(checks: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
+def group_alike(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of ``verdicts`` sorted so that claims that say the same of several models stand together.
+
+    A row also has its model or task (``about``), the text before the first colon, and the rest (``shared``), which is
+    empty where it repeats that of the row before.
+    """
+    parts = [row["says"].removeprefix("(Ours.) ").partition(": ") for row in rows]
+    order = list(dict.fromkeys(shared for *_, shared in parts))
+    table, last = [], ""
+    for (about, _, shared), row in sorted(zip(parts, rows, strict=True), key=lambda each: order.index(each[0][2])):
+        told = "" if shared == last else shared[0].upper() + shared[1:]
+        table.append(row | {"about": about, "shared": told})
+        last = shared
+    return table
+
+
 def _split_digits(id: str) -> list[str | int]:
     """Return a sort key of a claim: C2 comes before C10."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", id)]

@@ -151,7 +151,7 @@ claim(
     "O1",
     where="ours, on the regular tasks of Delétang et al. (2022)",
     statement=(
-        "(Ours.) Transformers do not generalize on regular tasks that need a state to be tracked either: "
+        "(Ours.) Transformers also fail to generalize on regular tasks that need a state to be tracked: "
         "`parity_check`, `cycle_navigation`, `modular_arithmetic`."
     ),
     quantity=f"{SCORE}: of the best plain encoding, chosen for each seed",

@@ -15,7 +15,7 @@ def effects(runs: pd.DataFrame, arm: str, quantity: str) -> dict[str, np.ndarray
     found = differences(runs, quantity)
     found = found[found["arm"] == arm]
     if found.empty:
-        raise NoEvidence(f"no runs of {arm} beside those of {baseline(runs)}")
+        raise NoEvidence(f"no runs of the arm '{arm}' to compare with '{baseline(runs)}'")
     return {str(model): rows[quantity].to_numpy() for model, rows in found.groupby("variant", sort=False)}
 
 

@@ -30,8 +30,8 @@ claim(
     "A1s",
     where="Tables 2 to 4",
     statement=(
-        "The regularizer, with a weight of 0.1 to 0.3, raises scores on longer text that ignore how confident an "
-        "answer is."
+        "With a weight of 0.1 to 0.3 the regularizer raises scores that do not depend on confidence, on text longer "
+        "than in training."
     ),
     quantity=f"top-1 accuracy after 3 to 4 training lengths {LESS}",
     why=(
@@ -45,8 +45,8 @@ claim(
     "A1t",
     where="ours, on table 4",
     statement=(
-        "(Ours.) What the regularizer costs on longer text with a weight of 0.1 is calibration: one softmax "
-        "temperature, fitted within the training length, makes up for it."
+        "(Ours.) With a weight of 0.1 the regularizer harms only calibration on longer text: one softmax temperature, "
+        "fitted within the training length, undoes the harm."
     ),
     quantity=(
         "loss after 3 to 4 training lengths, at the best temperature for other texts within the training length, "
@@ -80,8 +80,8 @@ claim(
     "A3e",
     where="ours, on section 4.2",
     statement=(
-        "(Ours.) Training with the regularizer also lowers the part of misalignment that is not entropy: the two "
-        "predictions agree better."
+        "(Ours.) With the regularizer the two predictions also agree better: it lowers what misalignment has beyond "
+        "entropy."
     ),
     quantity=f"misalignment beyond entropy {LESS}",
     why="any decrease counts",
@@ -127,8 +127,8 @@ def harmless_within(runs: pd.DataFrame) -> list[Check]:
     "R1",
     where="Table 5",
     statement=(
-        "Offsets between the two windows of up to a quarter of a window do as well as offsets of up to half; offsets "
-        "from a quarter to half do worse."
+        "If the two windows are up to a quarter of a window apart, the regularizer does as well as with up to half; "
+        "from a quarter to half apart it does worse."
     ),
     quantity="loss after 3 to 4 training lengths less that of offsets from 1 to l/2, the same seed",
     why="0.01 nats is half a percent of the loss",

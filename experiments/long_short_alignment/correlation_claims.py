@@ -102,8 +102,8 @@ def predicts(runs: pd.DataFrame) -> list[Check]:
     "S",
     where="Sections 3 and 4",
     statement=(
-        "On tasks with a number for an answer, models whose outputs are distributed differently at different "
-        "training lengths err more at five times the training length."
+        "On tasks with a number for an answer, a model errs more at five times the training length if its outputs are "
+        "distributed differently at different training lengths."
     ),
     quantity=(
         "Spearman's correlation, for each task, of the relative error at 5 l with the mean Wasserstein distance of the "
@@ -137,6 +137,12 @@ OUTCOMES = {
     "P3": ("needle_error_4x", "share of single facts among filler not recalled in texts of four training lengths"),
     "P4": ("tracking_error_4x", "share of linked facts not recalled in texts of four training lengths"),
 }
+PREDICTED = {
+    "P1": "the loss after 3 to 4 training lengths",
+    "P2": "how many facts a model forgets in texts of four training lengths",
+    "P3": "how many single facts among filler a model forgets in texts of four training lengths",
+    "P4": "how many linked facts a model forgets in texts of four training lengths",
+}
 
 
 def _leads(outcome: str) -> Callable[[pd.DataFrame], list[Check]]:
@@ -154,8 +160,7 @@ for id, (outcome, what) in OUTCOMES.items():
         id,
         where="ours, on table 1",
         statement=(
-            f"(Ours.) Misalignment predicts the {what} better than the loss does, both measured within the training "
-            "length."
+            f"(Ours.) Measured within the training length, misalignment predicts better than the loss {PREDICTED[id]}."
         ),
         quantity=(
             f"Pearson's correlation with the {what}, among models trained alike but for encoding and extension, of the "

@@ -31,8 +31,8 @@ claim(
     "X2",
     where="ours, on Wu et al., 2024 (CREAM), and its code",
     statement=(
-        "(Ours.) CREAM's code draws positions in another way than its paper says, and repeats text; the loss stays "
-        "the same."
+        "(Ours.) The loss is the same whether CREAM's positions are drawn as in its paper or as in its code, and "
+        "whether text is repeated, as there."
     ),
     quantity="loss after 3 to 4 training lengths less that of positions drawn as in the paper, the same seed",
     why=HALF_A_PERCENT,
@@ -47,8 +47,8 @@ claim(
     "X3",
     where="ours, on Chen et al., 2023 (LongLoRA), and its code",
     statement=(
-        "(Ours.) In LongLoRA's fine-tuning shifted groups of tokens wrap around, so that first tokens see last ones; "
-        "the loss stays the same."
+        "(Ours.) The loss is the same if, in fine-tuning, shifted groups of tokens wrap around, as in LongLoRA, so "
+        "that first tokens see last ones."
     ),
     quantity=(
         "loss after 3 to 4 training lengths, with full attention, less that of groups that do not, the same seed"

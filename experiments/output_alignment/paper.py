@@ -30,10 +30,10 @@ def blocks(folder: Path) -> dict[str, Rows]:
     )
     return {
         "output_alignment": [lab[id] | {"recipe": recipe.get(id)} for id in CLAIMS],
-        "mechanism": [lab[id] for id in mechanism.CLAIMS],
-        "readout": [lab[id] for id in readout.CLAIMS],
+        "mechanism": committed_verdicts.group_alike([lab[id] for id in mechanism.CLAIMS]),
+        "readout": committed_verdicts.group_alike([lab[id] for id in readout.CLAIMS]),
         "choosing": [lab[id] for id in choosing_claims.CLAIMS],
-        "training": [lab[id] for id in training_claims.CLAIMS],
+        "training": committed_verdicts.group_alike([lab[id] for id in training_claims.CLAIMS]),
         "deviations": [dict(row) for row in deviations(ABOUT.deviations)],
     }
 

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from experiments import reference
-from experiments.committed_verdicts import CLAIMS, RUNS, TABLES, read_tables, verdicts
+from experiments.committed_verdicts import CLAIMS, RUNS, TABLES, group_alike, read_tables, verdicts
 from experiments.output_alignment.claims import CLAIMS as OF_NUMBERS
 from experiments.reference import keep
 from synthlab.studies.checks import Check, Witnesses
@@ -134,3 +134,10 @@ def test_claims_of_ours_that_differ_by_the_model_alone_share_a_row():
     ]
     assert merged[0]["verdict"] == "NoPE: holds<br>RoPE: fails"
     assert merged[1:] == [*rows[1:3], *rows[4:]]
+
+
+def test_claims_that_say_the_same_of_several_models_stand_together():
+    rows = [{"says": f"(Ours.) {says}"} for says in ("NoPE: it rises.", "NoPE: it falls.", "RoPE: it rises.")]
+    found = [(row["shared"], row["about"]) for row in group_alike(rows)]
+    assert found == [("It rises.", "NoPE"), ("", "RoPE"), ("It falls.", "NoPE")]
+    assert [row["says"] for row in group_alike(rows)] == [rows[place]["says"] for place in (0, 2, 1)]
