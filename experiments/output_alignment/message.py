@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.committed_verdicts import TABLES, read_tables
@@ -54,10 +55,19 @@ def draw(folder: Path) -> Figure | None:
     heat = NumberFigure.plots.build({"name": "heat", "rows": "encoding", "columns": "outrep"})
     axes = figure.add_subplot(whole[:, 1])
     heat.draw(axes, horizon)
+    _spread_colours(axes, trained, float(horizon["median"].max()))
     axes.set_title("length task: how far each pair reaches", fontsize="medium")
     axes.tick_params(axis="x", rotation=30)
     add_legend(figure, NOTE.format(trained=trained, longest=int(horizon["test_length"].max())))
     return figure
+
+
+def _spread_colours(axes: Axes, low: float, high: float) -> None:
+    """Spread the colours of a heat map from ``low`` to ``high``, with black numbers on light cells."""
+    axes.collections[0].set_clim(low, high)
+    for number in axes.texts:
+        is_light = float(number.get_text().rstrip("+-") or 0) > low + 0.6 * (high - low)
+        number.set_color("black" if is_light else "white")
 
 
 def _select_far(table: pd.DataFrame, of: str) -> pd.DataFrame:
