@@ -139,9 +139,9 @@ OUTCOMES = {
 }
 PREDICTED = {
     "P1": "the loss after 3 to 4 training lengths",
-    "P2": "how many facts a model forgets in texts of four training lengths",
-    "P3": "how many single facts among filler a model forgets in texts of four training lengths",
-    "P4": "how many linked facts a model forgets in texts of four training lengths",
+    "P2": "the share of facts forgotten in texts of four training lengths",
+    "P3": "the share of single facts among filler forgotten in texts of four training lengths",
+    "P4": "the share of linked facts forgotten in texts of four training lengths",
 }
 
 
@@ -160,7 +160,8 @@ for id, (outcome, what) in OUTCOMES.items():
         id,
         where="ours, on table 1",
         statement=(
-            f"(Ours.) Measured within the training length, misalignment predicts better than the loss {PREDICTED[id]}."
+            f"(Ours.) Misalignment within the training length is a better predictor of {PREDICTED[id]} than the loss "
+            "there."
         ),
         quantity=(
             f"Pearson's correlation with the {what}, among models trained alike but for encoding and extension, of the "
