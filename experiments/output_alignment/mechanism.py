@@ -37,8 +37,8 @@ for _encoding in ("nope", "alibi", "rope"):
     _register(
         "one_head",
         _encoding,
-        "one attention head carries the answer: removing it loses more than half of the variance of the targets, and it "
-        "alone explains more than half.",
+        "one attention head carries the answer: removing it loses more than half of the variance of the targets, and "
+        "it alone explains more than half.",
         "fraction of the variance of the mapped targets, within training: lost when the main head is replaced by its "
         "mean; left unexplained when every other head is",
         "most is more than half of the variance, which is our choice; 1 is what the best constant answer leaves",
