@@ -16,6 +16,7 @@ from synthlab.studies.verdicts import counts_in_words
 RUNS, TABLES, CLAIMS = "runs.csv.xz", "tables.csv.xz", "claims.csv"
 FIRST_COLUMN = {RUNS: "study", TABLES: "table", CLAIMS: "study"}
 UNTESTED = "not tested"
+MARK = "(Ours.) "  # how the statements of some of the lab's own claims begin
 
 
 def read_text(source: Path | StringIO) -> pd.DataFrame:
@@ -79,17 +80,23 @@ def verdicts(checks: pd.DataFrame) -> list[dict[str, Any]]:
 def group_alike(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows of ``verdicts`` sorted so that claims that say the same of several models stand together.
 
-    A row also has its model or task (``about``), the text before the first colon, and the rest (``shared``), which is
-    empty where it repeats that of the row before.
+    A row also has its model or task (``about``), and the rest of the claim (``shared``), empty where it repeats that of
+    the row before.
     """
-    parts = [row["says"].removeprefix("(Ours.) ").partition(": ") for row in rows]
-    order = list(dict.fromkeys(shared for *_, shared in parts))
+    parts = [split_model(row["says"]) for row in rows]
+    order = list(dict.fromkeys(shared for _, shared in parts))
     table, last = [], ""
-    for (about, _, shared), row in sorted(zip(parts, rows, strict=True), key=lambda each: order.index(each[0][2])):
+    for (about, shared), row in sorted(zip(parts, rows, strict=True), key=lambda each: order.index(each[0][1])):
         told = "" if shared == last else shared[0].upper() + shared[1:]
         table.append(row | {"about": about, "shared": told})
         last = shared
     return table
+
+
+def split_model(says: str) -> tuple[str, str]:
+    """Return the model or task that a claim of the lab's own is about, before its first colon, and the claim itself."""
+    about, _, shared = says.removeprefix(MARK).partition(": ")
+    return about, shared
 
 
 def _split_digits(id: str) -> list[str | int]:

@@ -5,18 +5,16 @@ from io import BytesIO
 from pathlib import Path
 
 import matplotlib as mpl
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
 
 from synthlab.analysis.curves import RC
 from synthlab.analysis.looks import Style
-from synthlab.studies.presentation.figure_files import PAGE
+from synthlab.studies.presentation.figure_files import PAGE, PIXELS, find_entries
 from synthlab.studies.study import Paper
 
 NAME = "message.png"
-PIXELS = 96  # per inch, of a page
 FINER = 2  # times as fine as that before it is made smaller
 ASIDE = 0.16  # of a row, between points of one row
 QUIET = "0.35"  # the grey of notes
@@ -43,10 +41,7 @@ def name_rows(axes: Axes, names: Sequence[str]) -> None:
 
 def add_legend(figure: Figure, note: str) -> None:
     """Add one legend for all axes, each label once, and a note below."""
-    found: dict[str, Artist] = {}
-    for axes in figure.axes:
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
+    found = find_entries(figure.axes)
     if len(found) > 1:
         how = {"loc": "outside upper center", "ncols": len(found), "fontsize": "small", "frameon": False}
         figure.legend(list(found.values()), list(found), **how)

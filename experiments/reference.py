@@ -16,21 +16,29 @@ from typing import Any
 import pandas as pd
 from PIL import Image
 
-from experiments.committed_verdicts import CLAIMS, RUNS, TABLES, read_text, verdicts, write_tables
+from experiments.committed_verdicts import (
+    CLAIMS,
+    MARK,
+    RUNS,
+    TABLES,
+    read_text,
+    split_model,
+    verdicts,
+    write_tables,
+)
 from experiments.messages import NAME, draw_message
 from experiments.papers import papers
 from experiments.reference_runs import describe_costs, list_entries, train
 from experiments.reference_tables import make_tables
 from experiments.rejudging import rejudge
 from synthlab.output import say, tell
+from synthlab.studies.presentation.figure_files import WIDTH
 from synthlab.studies.presentation.pages import template
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
 OURS = ("ours", "our question", "the lab's")  # how the place of a claim begins that is no paper's
-MARK = "(Ours.) "  # how the statements of some of them begin
 FINDINGS = "findings_"  # how the name of a block begins that has a line for each claim of a paper
-WIDTH = 896  # pixels, of a page's column
 
 
 def keep(figures: Path, folder: Path) -> None:
@@ -127,16 +135,16 @@ def find_findings(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dic
 def merge_claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows, with one row for the lab's own claims that say the same of several models or tasks.
 
-    The model or task is the text before the first colon. The verdict of a shared row has a line for each.
+    The verdict of a shared row has a line for each model or task (``split_model``).
     """
     alike: dict[tuple[str, str], dict[str, str]] = {}
     for row in rows:
-        about, colon, claim = row["says"].partition(": ")
-        key = (claim, row["evidence"]) if row["ours"] and colon else (row["says"], row["evidence"])
+        about, claim = split_model(row["says"])
+        key = (claim, row["evidence"]) if row["ours"] and claim else (row["says"], row["evidence"])
         alike.setdefault(key, {})[about] = row["verdict"]
     merged = []
     for row in rows:
-        about, _, claim = row["says"].partition(": ")
+        about, claim = split_model(row["says"])
         verdicts_of = alike.get((claim, row["evidence"]), {})
         if len(verdicts_of) < 2:
             merged.append(row)

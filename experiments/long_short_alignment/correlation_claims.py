@@ -137,12 +137,6 @@ OUTCOMES = {
     "P3": ("needle_error_4x", "share of single facts among filler not recalled in texts of four training lengths"),
     "P4": ("tracking_error_4x", "share of linked facts not recalled in texts of four training lengths"),
 }
-PREDICTED = {
-    "P1": "the loss after 3 to 4 training lengths",
-    "P2": "the share of facts forgotten in texts of four training lengths",
-    "P3": "the share of single facts among filler forgotten in texts of four training lengths",
-    "P4": "the share of linked facts forgotten in texts of four training lengths",
-}
 
 
 def _leads(outcome: str) -> Callable[[pd.DataFrame], list[Check]]:
@@ -160,8 +154,7 @@ for id, (outcome, what) in OUTCOMES.items():
         id,
         where="ours, on table 1",
         statement=(
-            f"(Ours.) Misalignment within the training length is a better predictor of {PREDICTED[id]} than the loss "
-            "there."
+            f"(Ours.) Misalignment within the training length is a better predictor of the {what} than the loss there."
         ),
         quantity=(
             f"Pearson's correlation with the {what}, among models trained alike but for encoding and extension, of the "

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.long_short_alignment.arms import baseline, by_depth, differences
+from experiments.long_short_alignment.correlation_claims import OUTCOMES as FORECASTS
 from experiments.long_short_alignment.power import power
 from experiments.long_short_alignment.run_table import SAME_TARGETS, WITHIN
 from synthlab.analysis.correlations import (
@@ -19,6 +20,7 @@ from synthlab.analysis.correlations import (
     spearman,
 )
 from synthlab.analysis.names import name_series
+from synthlab.cli.studies import read_studies
 from synthlab.studies.study import Rows
 
 FACTS = 256  # tokens of the longer texts that ask for facts
@@ -30,12 +32,7 @@ PREDICTORS = {
     "excess_overlap": "the same along overlapping windows",
     "loss_1x": "loss within the training length",
 }
-FAILURES = {
-    "loss_4x": "loss",
-    "recall_error_4x": "recall",
-    "needle_error_4x": "needle",
-    "tracking_error_4x": "tracking",
-}
+FAILURES = {"P1": "loss", "P2": "recall", "P3": "needle", "P4": "tracking"}  # by the claim on each
 CHANGES = {
     "loss_1x": "loss within, nats",
     "loss_4x": "loss, nats",
@@ -43,7 +40,6 @@ CHANGES = {
     "accuracy_4x": "top-1 accuracy, points",
 }
 POINTS = 100
-WORTH = 0.2  # the lead that misalignment has in the paper's table 1
 
 
 def make_blocks(runs: Mapping[str, pd.DataFrame]) -> dict[str, Rows]:
@@ -100,15 +96,18 @@ def tabulate_failures(runs: pd.DataFrame) -> Rows:
     unit, rows = WITNESSES["settings"], Rows()
     for name in ("loss_1x", "sce", "excess", "the same questions"):
         row = {"within the training length": PREDICTORS.get(name, "error of the same questions")}
-        for outcome, told in FAILURES.items():
+        for id, told in FAILURES.items():
+            outcome, _ = FORECASTS[id]
             x = outcome.replace("4x", "1x") if name == "the same questions" else name
             is_empty = name == "the same questions" and outcome == "loss_4x"
             row[told] = "" if is_empty else str(correlation(runs, x + WITHIN, outcome + WITHIN, unit, pearson))
         rows.append(row)
-    needed = {"within the training length": f"encodings that would find a lead of misalignment of {WORTH:g}"}
-    for outcome, told in FAILURES.items():
+    worth = read_studies("long_short_alignment", "predictors")["predictors"]["analysis"]["worth"]
+    needed = {"within the training length": f"encodings that would find a lead of misalignment of {worth:g}"}
+    for id, told in FAILURES.items():
+        outcome, _ = FORECASTS[id]
         found = lead(runs, "sce" + WITHIN, "loss_1x" + WITHIN, outcome + WITHIN, WITNESSES["encodings"], pearson)
-        needed[told] = _count_needed(found, runs["encoding"].nunique(), WORTH)
+        needed[told] = _count_needed(found, runs["encoding"].nunique(), worth)
     return [*rows, needed]
 
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from synthlab.analysis.names import MEMBERS, NAMES, find_members, name_series
 
-# Okabe and Ito's colours, told apart by colour-blind readers; line style and marker tell them apart in grey.
+# Okabe and Ito's colours, distinguishable by colour-blind readers; line style and marker distinguish them in grey.
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, BLACK = "#CC79A7", "#56B4E9", "#000000"
-# Of Tol's muted scheme, where those seven are taken.
+# From Tol's muted scheme, where those seven are used.
 INDIGO, WINE, OLIVE, GREY = "#332288", "#882255", "#999933", "#777777"
 TEAL, ROSE, FOREST, SAND = "#44AA99", "#CC6677", "#117733", "#DDCC77"
 BROWN, PLUM, NAVY, STEEL, MOSS = "#663300", "#AA4499", "#003366", "#6699CC", "#55591A"  # and of no scheme
@@ -74,13 +74,13 @@ LOOKS = {
     "chosen": (SILVER, DASHES, "p"),
 }
 STYLES = {id: Style(NAMES[id], *look) for id, look in LOOKS.items()}
-# For whatever has no style of its own: 7 colours, with other lines and markers each time round.
+# For series without a style of their own: 7 colours, with other lines and markers in each cycle.
 OTHERS = [
     (colour, line, marker)
     for turn in range(5)
     for colour, line, marker in zip(
         (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK),
-        islice(cycle(("-", DASHES, DASHDOT, DOTS, LONG)), turn, turn + 7),
+        islice(cycle(LINES), turn, turn + 7),
         islice(cycle(MARKERS), turn, turn + 7),
         strict=True,
     )

@@ -1,6 +1,7 @@
 """Names for readers: what a legend, an axis or a title calls a member, a setting or a series."""
 
 import re
+from textwrap import TextWrapper
 
 # Of encodings, which are context extensions too, and of maps.
 NAMES = {
@@ -209,3 +210,16 @@ def find_members(series: str) -> list[str]:
     candidates = [*words[:1], *(value.partition(",")[0] for value in values)]
     found = [MEMBERS.get(each.lower()) or MEMBERS.get(each.lower().split(" ")[-1], "") for each in candidates if each]
     return [each for each in found if each]
+
+
+def count_letters(label: str) -> int:
+    """Return how many letters the longest line of a label shows; a formula's commands are none."""
+    return max(len(re.sub(r"\\\w+|[${}_^]", "", line)) for line in label.splitlines())
+
+
+def wrap_label(text: str, letters: int, break_long_words: bool = False) -> str:
+    """Return ``text`` in lines of about so many letters, none of which ends within a formula."""
+    kept = re.sub(r"\$[^$]*\$", lambda formula: formula[0].replace(" ", "\0"), text)
+    filled = TextWrapper(letters, break_long_words=break_long_words, break_on_hyphens=False)
+    lines = [line for part in kept.splitlines() for line in filled.wrap(part)]
+    return "\n".join(lines).replace("\0", " ")

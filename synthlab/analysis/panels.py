@@ -1,8 +1,6 @@
 """Plots of a comparison: a panel for each combination of its facets."""
 
-import re
 from itertools import product
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -12,7 +10,7 @@ from synthlab.analysis import curves as plots
 from synthlab.analysis.comparison import Comparison, is_numeric, sort_texts, text_of
 from synthlab.analysis.curves import RC
 from synthlab.analysis.looks import LINES, MARKERS, STYLES, Style, style_of
-from synthlab.analysis.names import SYMBOLS, name_setting
+from synthlab.analysis.names import SYMBOLS, count_letters, name_setting, wrap_label
 from synthlab.metrics import Metric
 
 if TYPE_CHECKING:
@@ -171,11 +169,10 @@ def _name_setting(setting: str, value: str) -> str:
 
 
 def _wrap(text: str, width: int) -> str:
-    """Wrap ``text`` in lines of about ``width`` characters, without breaking a formula."""
-    kept = re.sub(r"\$[^$]*\$", lambda formula: formula[0].replace(" ", "\0"), text)
-    return "\n".join(wrap(kept, width, break_long_words="$" not in text, break_on_hyphens=False)).replace("\0", " ")
+    """Wrap ``text`` in lines of about ``width`` characters; a long word is broken unless there is a formula."""
+    return wrap_label(text, width, break_long_words="$" not in text)
 
 
 def _inches(label: str) -> float:
     """Return the approximate width of a label in small letters; a formula's commands have no width."""
-    return 0.065 * max(len(re.sub(r"\\\w+|[${}_^]", "", line)) for line in label.splitlines())
+    return 0.065 * count_letters(label)

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import ascii_uppercase
-from textwrap import TextWrapper, wrap
+from textwrap import wrap
 from typing import Any, NamedTuple, cast
 
 import matplotlib as mpl
@@ -18,11 +18,12 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from synthlab.analysis.curves import RC
 from synthlab.analysis.looks import Style, style_of
-from synthlab.analysis.names import name_series, strip_formulas
+from synthlab.analysis.names import count_letters, name_series, strip_formulas, wrap_label
 from synthlab.studies.presentation.drawing import Drawing
 
 # All in inches. A sheet is as wide as a page shows it, so that a point of its text is a point on the page.
-PAGE, NARROW = 896 / 96, 6.5
+PIXELS, WIDTH = 96, 896  # of an inch of a page, and of its column
+PAGE, NARROW = WIDTH / PIXELS, 6.5
 HEIGHT, HEIGHT_OF_MANY = 3.3, 2.2
 MANY = 12  # panels that two columns of a sheet have room for
 LINE, LETTER, HANDLE = 0.15, 0.066, 0.62  # of a legend's or a note's text: a line, a letter, a sample and the gaps
@@ -106,14 +107,11 @@ def find_points(figure: Figure, panels: Sequence[Drawn]) -> list[Point]:
             if label.startswith("_"):
                 continue
             for x, y in values[:: -(-len(values) // MOST_POINTS) or 1].astype(float):
-                place = figure.transFigure.inverted().transform(axes.transData.transform((x, y)))
-                if np.isfinite(place).all() and axes.bbox.contains(*axes.transData.transform((x, y))):
+                pixel = axes.transData.transform((x, y))
+                if np.isfinite(pixel).all() and axes.bbox.contains(*pixel):
+                    across, up = map(float, figure.transFigure.inverted().transform(pixel))
                     spread = _describe_spread(rows.get((label, y)) or rows.get((label, x)) or [], x, y)
-                    found.append(
-                        Point(
-                            float(place[0]), float(1 - place[1]), f"{strip_formulas(label)}: {x:.4g}, {y:.4g}{spread}"
-                        )
-                    )
+                    found.append(Point(across, 1 - up, f"{strip_formulas(label)}: {x:.4g}, {y:.4g}{spread}"))
     return found
 
 
@@ -149,14 +147,14 @@ def draw_sheet(title: str, panels: Sequence[Drawn]) -> Figure:
     for axes, panel, letter in zip(grid.flat, panels, letters, strict=False):
         panel.draw(axes, styles)
         title_of = "" if _join(axes.get_title()) == _join(axes.get_xlabel()) else axes.get_title()  # said once
-        axes.set_title(_wrap_words(f"{letter}{title_of}".removesuffix(": "), 30 if columns > 2 else 64))
+        axes.set_title(wrap_label(f"{letter}{title_of}".removesuffix(": "), 30 if columns > 2 else 64))
         if columns > 2:
             axes.tick_params(labelsize="small")
     for axes in list(grid.flat)[len(panels) :]:
         axes.set_axis_off()
     _share_labels(grid, len(panels))
     note = "\n".join(wrap(notes, int(width / LETTER)))
-    entries = _find_entries(list(grid.flat))
+    entries = find_entries(list(grid.flat))
     below = LINE * (1 + note.count("\n")) + 0.1 if note else 0.0
     legend = _measure_legend(list(entries), width) if len(entries) > 1 else 0.0
     tallest = max(panel.plot.height for panel in panels)
@@ -206,12 +204,12 @@ def _names_ticks(axes: Axes) -> list[str]:
     return [label.get_text() for label in axes.get_yticklabels()]
 
 
-def _find_entries(grid: Sequence[Axes]) -> dict[str, Artist]:
+def find_entries(grid: Sequence[Axes]) -> dict[str, Artist]:
     """Return the entries of the legend: each label with the first artist that has it."""
     found: dict[str, Artist] = {}
     for axes in grid:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            found.setdefault(_wrap_words(label, 40), handle)
+            found.setdefault(wrap_label(label, 40), handle)
     return found
 
 
@@ -222,8 +220,7 @@ def _measure_legend(entries: Sequence[str], width: float) -> float:
 
 
 def _count_columns(entries: Sequence[str], width: float) -> int:
-    longest = max(len(re.sub(r"\\\w+|[${}_^]", "", line)) for entry in entries for line in entry.splitlines())
-    most = max(1, int(width / (HANDLE + LETTER * longest)))
+    most = max(1, int(width / (HANDLE + LETTER * max(map(count_letters, entries)))))
     rows = -(-len(entries) // most)
     return -(-len(entries) // rows)
 
@@ -270,14 +267,6 @@ def _name_places(places: Sequence[int], names: Sequence[str]) -> str:
 
 def _join(text: str) -> str:
     return " ".join(text.split())
-
-
-def _wrap_words(text: str, letters: int) -> str:
-    """``text`` in lines of about so many letters, none of which ends within a formula."""
-    kept = re.sub(r"\$[^$]*\$", lambda formula: formula[0].replace(" ", "\0"), text)
-    filled = TextWrapper(letters, break_long_words=False, break_on_hyphens=False)
-    lines = [line for part in kept.splitlines() for line in filled.wrap(part)]
-    return "\n".join(lines).replace("\0", " ")
 
 
 def _save(path: Path, figure: Figure) -> list[Path]:
