@@ -21,6 +21,7 @@ from synthlab.studies.grids import Cell, Grid, Values
 from synthlab.studies.presentation.drawing import Series
 from synthlab.studies.presentation.figure_files import Drawn
 from synthlab.studies.presentation.report import NumbersTable
+from synthlab.studies.seeds import SeedCount
 from synthlab.studies.study import Plan, Results, Study, check_text
 from synthlab.studies.verdicts import Grounds
 
@@ -32,11 +33,12 @@ class PaperTask(BaseModel):
     """One task of a paper: its settings, and the ``claims`` that its runs test.
 
     ``arms`` are the paper's arms that are trained, each with further settings, and any of its own, which name their
-    encoding; by default all of the paper's are.
+    encoding; by default all of the paper's are. ``seeds`` takes precedence over that of the study.
     """
 
     model_config = STRICT
     title: str
+    seeds: SeedCount | None = None
     fixed: dict[str, Any] = Field(default_factory=dict)
     arms: Arms = Field(default_factory=dict)
     tune: dict[str, Values] = Field(default_factory=dict)
@@ -75,6 +77,9 @@ class Reproduction(Study):
     def _grid(self, task: PaperTask) -> Grid:
         arms = {name: self.arms.get(name, {}) | task.arms.get(name, {}) for name in task.arms or self.arms}
         return Grid(fixed=self.fixed | task.fixed, arms=arms, tune=task.tune, claims=task.claims)
+
+    def seeds_of(self, key):
+        return self.tasks[key].seeds or self.seeds
 
     def place(self, field, key):
         return f"{field}.tasks.{key}"

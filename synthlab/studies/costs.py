@@ -11,11 +11,11 @@ from synthlab.training.ensembles import plan_ensembles, seconds
 
 def list_runs(study: Study, overrides: Overrides) -> dict[str, Config]:
     """Return the runs of a study by an identity, as far as its file describes them."""
-    seeds = range(count_first(study.seeds))
+    seeds = {key: range(count_first(study.seeds_of(key))) for key in study.grids}
     cells = [
         cell
-        for grid in study.grids.values()
-        for cell in grid.cells("study", overrides, seeds, study.task, study.kind, True)
+        for key, grid in study.grids.items()
+        for cell in grid.cells("study", overrides, seeds[key], study.task, study.kind, True)
     ]
     return {config.id: config for cell in cells for config in cell.configs}
 

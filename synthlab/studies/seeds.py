@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import PlainValidator
+from pydantic import Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
 from synthlab.studies.intervals import FIRST
@@ -20,6 +20,7 @@ def _check_seeds(value: Any) -> Any:
     return value
 
 
+SeedCount = Annotated[int, Field(ge=1, le=MOST)]
 Seeds = Annotated[int | Literal["auto"], PlainValidator(_check_seeds)]
 
 

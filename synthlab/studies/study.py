@@ -81,7 +81,7 @@ class Study(BaseModel, ABC):
     task: ClassVar[str] = "mean"
     further_names: ClassVar[tuple[str, ...]] = ()
     title: str
-    seeds: Seeds = 5  # settings of each run; the command line's take precedence
+    seeds: Seeds = 5  # of each run; the command line's take precedence
 
     @property
     @abstractmethod
@@ -92,6 +92,10 @@ class Study(BaseModel, ABC):
     def kind(self) -> type[Config] | None:
         """The kind of its runs; None: that of their tasks' family."""
         return None
+
+    def seeds_of(self, key: str) -> Seeds:
+        """Return the seeds of the grid ``key``."""
+        return self.seeds
 
     def check(self, field: str) -> None:
         """Raise InputError, naming the key below ``field``, for a study that could not be plotted for any runs."""
@@ -145,16 +149,16 @@ class Study(BaseModel, ABC):
         ``seeds`` of None are the study's own. Raises InputError if the study has no panel for these runs.
         """
         field, cells = f"study.{name}", {}
-        asked = seeds or self.seeds
-        most = LOOKS[-1] if asked == AUTO else asked
+        auto = (seeds or self.seeds) == AUTO
+        counts = {key: count_first(seeds or self.seeds_of(key)) for key in self.grids}
+        most = max(*counts.values(), LOOKS[-1] if auto else 0)
         if first_seed + most > MOST_SEEDS:
             raise InputError(f"first_seed={first_seed}: must be at most {MOST_SEEDS - most}, for {most} seeds")
-        numbers = range(first_seed, first_seed + count_first(asked))
         for key, grid in self.grids.items():
-            place = self.place(field, key)
+            place, numbers = self.place(field, key), range(first_seed, first_seed + counts[key])
             cells[key] = grid.cells(place, overrides, numbers, self.task, self.kind)
             self.check_cells(place, key, cells[key])
-        plan = Plan(name, self, cells, "", asked == AUTO)
+        plan = Plan(name, self, cells, "", auto)
         told = [overrides.text(name, plan.configs), f"first_seed={first_seed}" if first_seed else ""]
         return plan._replace(overrides=" ".join(filter(None, told)))
 

@@ -18,6 +18,7 @@ from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.evaluation import by_bin
 from synthlab.sequences.measures import METRICS
 from synthlab.sequences.outputs import Outputs
+from synthlab.studies.costs import list_runs
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.presentation.drawing import Series
 from synthlab.studies.study import Plan
@@ -30,6 +31,22 @@ def planned(**grid) -> Plan:
     task = {"title": "t", "fixed": {"task": "majority"} | grid.pop("fixed", {})} | grid
     study = PAPER.studies({"s": {"title": "t", "arms": {"nope": {"encoding": "nope"}}, "tasks": {"a": task}}})["s"]
     return study.plan("s", Overrides(given), seeds=2)
+
+
+def test_seeds_of_a_task_precede_the_studys_and_those_of_the_command_both():
+    raw = {"title": "t", "arms": {"nope": {"encoding": "nope"}}}
+    tasks = {
+        "a": {"title": "a", "fixed": {"task": "majority"}},
+        "b": {"title": "b", "seeds": 7, "fixed": {"task": "mode"}},
+    }
+    for own, given, expected in (("auto", None, (5, 7)), (2, None, (2, 7)), (2, 3, (3, 3)), (2, "auto", (5, 5))):
+        study = PAPER.studies({"s": raw | {"tasks": tasks, "seeds": own}})["s"]
+        plan = study.plan("s", Overrides(SMALL), given, first_seed=4)
+        assert tuple(plan.cells[key][0].seeds for key in tasks) == expected
+        assert plan.cells["b"][0].configs[0].seed == 4
+        assert len(list_runs(study, Overrides(SMALL))) == (5 if own == "auto" else own) + 7
+    with pytest.raises(InputError, match=r"study\.s\.tasks\.a\.seeds=0: must be greater than or equal to 1"):
+        PAPER.studies({"s": raw | {"tasks": {"a": {"title": "a", "seeds": 0}}}})
 
 
 def test_ranges_can_be_set_in_a_grid_and_on_the_command_line():
