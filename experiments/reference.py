@@ -34,6 +34,7 @@ from experiments.rejudging import rejudge
 from synthlab.output import say, tell
 from synthlab.studies.presentation.figure_files import WIDTH
 from synthlab.studies.presentation.pages import template
+from synthlab.studies.verdicts import WORDS
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -109,9 +110,9 @@ def blocks() -> dict[str, list[dict[str, Any]]]:
 def find_findings(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
     """Return, by the name of its block, a row for each claim of a paper.
 
-    A row has the claim in words (``says``), whether it is the lab's own (``ours``), its ``verdict``, and a link to the
-    section with its table (``evidence``, empty if no page has the table). The lab's own claims that differ only by
-    their model or task share a row.
+    A row has the claim in words (``says``), whether it is the lab's own (``ours``), its ``verdict``, which links to the
+    section with its table, and that ``section``, empty if no page has the table. The lab's own claims that differ only
+    by their model or task share a row.
     """
     sections, found = find_sections(), {}
     for name, load in papers().items():
@@ -120,8 +121,8 @@ def find_findings(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dic
             row["id"]: {
                 "says": row["says"].removeprefix(MARK),
                 "ours": claims[row["id"]].where.startswith(OURS),
-                "verdict": row["verdict"],
-                "evidence": sections.get(block, ""),
+                "verdict": link_verdict(row["verdict"], sections.get(block, "")),
+                "section": sections.get(block, ""),
             }
             for block, table in tables.items()
             for row in table
@@ -132,6 +133,11 @@ def find_findings(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dic
     return found
 
 
+def link_verdict(verdict: str, section: str) -> str:
+    """Return the verdict with its first words, such as "does not hold", as a link to the ``section``, if any."""
+    return re.sub(rf"^({'|'.join(WORDS)})", rf"[\1]({section})", verdict) if section else verdict
+
+
 def merge_claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows, with one row for the lab's own claims that say the same of several models or tasks.
 
@@ -140,12 +146,12 @@ def merge_claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     alike: dict[tuple[str, str], dict[str, str]] = {}
     for row in rows:
         about, claim = split_model(row["says"])
-        key = (claim, row["evidence"]) if row["ours"] and claim else (row["says"], row["evidence"])
+        key = (claim, row["section"]) if row["ours"] and claim else (row["says"], row["section"])
         alike.setdefault(key, {})[about] = row["verdict"]
     merged = []
     for row in rows:
         about, claim = split_model(row["says"])
-        verdicts_of = alike.get((claim, row["evidence"]), {})
+        verdicts_of = alike.get((claim, row["section"]), {})
         if len(verdicts_of) < 2:
             merged.append(row)
         elif about == next(iter(verdicts_of)):
@@ -155,7 +161,7 @@ def merge_claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def find_sections() -> dict[str, str]:
-    """Return a link to the section of each block, as a page of ``docs/`` links to it."""
+    """Return the section of each block, as a page of ``docs/`` links to it."""
     found = {}
     for page in sorted((ROOT / "docs").glob("*.md")):
         heading = ""
@@ -164,7 +170,7 @@ def find_sections() -> dict[str, str]:
                 heading = title[1]
             elif block := re.fullmatch(r"<!-- (\w+) -->", line):
                 anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-                found[block[1]] = f"[{heading}]({page.name}#{anchor})"
+                found[block[1]] = f"{page.name}#{anchor}"
     return found
 
 

@@ -31,6 +31,8 @@ from synthlab.studies.intervals import CONVINCING, FIRST
 
 Given = TypeVar("Given")
 
+WORDS = ("holds", "does not hold", "mixed", "undecided", "not tested")
+
 
 class Fit(NamedTuple):
     """How many of the ``runs`` behind a verdict ``diverged``, and how many fit.
@@ -108,7 +110,7 @@ class Verdict(NamedTuple):
 
     @property
     def word(self) -> str:
-        """``holds``, ``mixed``, ``does not hold``, ``undecided`` or ``not tested``."""
+        """One of ``WORDS``."""
         if self.missing or not self.checks:
             return "not tested"
         answers = {check.answer for check in self.checks}

@@ -108,7 +108,7 @@ def test_tables_go_into_the_readme_and_every_page_that_has_their_block(tmp_path,
     assert readme.startswith("before\n<!-- findings_crasp -->\n| claim |")
     assert readme.endswith("<!-- /findings_crasp -->\nafter\n")
     assert "stale" not in readme
-    assert "| not tested (no run fits) | [Why 1/x wins](page.md#why-1x-wins) |" in readme
+    assert "| [not tested](page.md#why-1x-wins) (no run fits) |" in readme
     assert "| crasp.C1 | " in page
     assert "| measure | measured |" in page
     assert (tmp_path / "docs" / "other.md").read_text() == "nothing of ours\n"
@@ -116,7 +116,7 @@ def test_tables_go_into_the_readme_and_every_page_that_has_their_block(tmp_path,
 
 def test_claims_of_ours_that_differ_by_the_model_alone_share_a_row():
     def row(says: str, verdict: str, ours: bool = True) -> dict[str, object]:
-        return {"says": says, "ours": ours, "verdict": verdict, "evidence": "[there](page.md#there)"}
+        return {"says": says, "ours": ours, "verdict": verdict, "section": "page.md#there"}
 
     rows = [
         row("NoPE: it rises: fast.", "holds"),
