@@ -54,6 +54,7 @@ class Effort(NamedTuple):
     eval_length: int = 100
     eval_sequences: int = 512
     steps: int = 200
+    gpu_steps: int | None = None  # all steps of a run: building a large ensemble takes time
     lengths: tuple[tuple[int, int], ...] = LENGTHS
     run: tuple[str, ...] = ()
     figure: tuple[str, ...] = FIGURES
@@ -70,6 +71,7 @@ QUICK = Effort(
     eval_length=12,
     eval_sequences=16,
     steps=2,
+    gpu_steps=2,
     lengths=((4, 8), (8, 16)),
     run=QUICK_RUN,
     figure=("output_alignment/5", "seeds=1"),
@@ -197,21 +199,24 @@ def classroom(effort: Effort) -> Iterator[BenchRow]:
     yield BenchRow("classroom: stopped after Stop", f"{found.stop:.2f} s", "1 s", one_core)
 
 
-def gpu(effort: Effort) -> BenchRow:
-    """Measure default models trained in an hour on a GPU, as ensembles and one at a time."""
-    name = "GPU: models trained an hour, stacked against one at a time"
-    if not torch.cuda.is_available():
-        return BenchRow(name, "not measured", "100x", "no GPU on this machine")
-    [together] = run_in_processes(probes.examples_per_second, SMALL, effort.seconds, None, "cuda")
-    [single] = run_in_processes(probes.examples_per_second, SMALL, effort.seconds, 1, "cuda")
-    config = probes.compose_run()
-    hour = 3600 / (config.protocol.steps * config.protocol.batch * config.train_length)
-    return BenchRow(
-        name,
-        f"{together / single:.0f}x",
-        "100x",
-        f"{together * hour:,.0f} against {single * hour:,.0f} models; {torch.cuda.get_device_name()}",
-    )
+def gpu(effort: Effort) -> Iterator[BenchRow]:
+    """Measure the models of each family that a GPU trains in an hour, as ensembles and one at a time; and one core."""
+    for name, goal, overrides in (
+        ("the default model", "100x", ["task=length", "outrep=rsqrt"]),
+        ("language model", "", ["task=text"]),
+        ("copy", "", ["task=copy"]),
+    ):
+        measure = f"GPU: {name}, models trained an hour, stacked against one at a time"
+        if not torch.cuda.is_available():
+            yield BenchRow(measure, "not measured", goal, "no GPU on this machine")
+            continue
+        [core] = run_in_processes(probes.models_an_hour, overrides, effort.steps)
+        [alone] = run_in_processes(probes.models_an_hour, overrides, effort.steps, 1, "cuda")
+        [together] = run_in_processes(probes.models_an_hour, overrides, effort.gpu_steps, None, "cuda")
+        details = (
+            f"{together:,.0f} against {alone:,.0f} models; {core:,.0f} on one core; {torch.cuda.get_device_name()}"
+        )
+        yield BenchRow(measure, f"{together / alone:.0f}x", goal, details)
 
 
 def tokens(effort: Effort) -> Iterator[BenchRow]:
@@ -299,7 +304,7 @@ def measure_all(effort: Effort) -> Iterator[BenchRow]:
     yield from tokens(effort)
     yield from answers(effort)
     yield growth(effort)
-    yield gpu(effort)
+    yield from gpu(effort)
     yield time_sweep(effort)
     yield from time_commands(effort)
     yield from classroom(effort)

@@ -12,12 +12,12 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from experiments.bench.baselines import CausalBaseline, make_padded_step
-from synthlab.config.base import Kind
+from synthlab.config.base import Kind, resolve
 from synthlab.config.composition import compose
 from synthlab.models.layers import Member
 from synthlab.models.transformer import Transformer
 from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import build_models, data, resolve
+from synthlab.regression.construction import build_models, data
 from synthlab.regression.evaluation import evaluate_lengths, test_sequences
 from synthlab.regression.family import make_objective
 from synthlab.rng import stream
@@ -35,7 +35,7 @@ def run_in_processes(probe: Callable[..., Any], *arguments: Any, copies: int = 1
 
 def compose_run(*overrides: str) -> RunConfig:
     """Return the run that overrides of the lab's default describe."""
-    return resolve(compose(["task=length", "outrep=rsqrt", *overrides]))
+    return cast(RunConfig, resolve(compose(["task=length", "outrep=rsqrt", *overrides])))
 
 
 def repeat_seeds(config: Kind, models: int) -> list[Kind]:
@@ -63,6 +63,26 @@ def examples_per_second(overrides: list[str], seconds: float, models: int | None
             continue
         rates.append(batch * steps / took)
     return median(rates)
+
+
+def models_an_hour(overrides: list[str], steps: int | None, models: int | None = None, device: str = "cpu") -> float:
+    """Return how many models are trained an hour, on one thread or on a GPU, in ensembles of ``models`` models.
+
+    ``models`` is None for the size that a sweep uses. Training is timed for ``steps`` steps, after a few to warm up;
+    None for all steps of a run.
+    """
+    torch.set_num_threads(1)
+    config = resolve(compose(overrides))
+    steps, models = steps or config.protocol.steps, models or ensemble_size(config, device)
+
+    def train(count: int) -> float:
+        configs = repeat_seeds(resolve(compose([*overrides, f"protocol.steps={count}"])), models)
+        started = time.perf_counter()
+        fit(configs, device=device)
+        return time.perf_counter() - started
+
+    train(10)
+    return 3600 * models / (train(steps) * config.protocol.steps / steps)
 
 
 def padded_examples_per_second(overrides: list[str], seconds: float, threads: int) -> float:

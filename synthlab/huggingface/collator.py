@@ -94,7 +94,8 @@ class PositionCollator(TrainerCallback):
         if window.places is not None:
             of_tokens = {name: rows for name, rows in batch.items() if rows.shape == tokens.shape}
             batch |= {name: rows.gather(1, window.places) for name, rows in of_tokens.items()}
-        return batch | {"position_ids": window.positions}
+        # Contiguous, since batches for a GPU are pinned, and expanded rows cannot be.
+        return batch | {"position_ids": window.positions.contiguous()}
 
     def _window(self, rows: int, tokens: int) -> Window:
         length = tokens if self.length is None else self.length

@@ -6,7 +6,8 @@ from typing import TypeVar
 
 from synthlab.config.base import Config
 
-CAPACITY = {"cpu": 2**17, "cuda": 2**24}  # activations of a layer in a step above which larger ensembles gain nothing
+# Activations of a layer in a step above which larger ensembles gain nothing; on a GPU, at most a third by doubling.
+CAPACITY = {"cpu": 2**17, "cuda": 2**24}
 OVERHEAD = 2**14  # the fixed cost of a step, in activations
 SECONDS = 1.2e-7  # seconds for one activation on one core of the machine in docs/speed.md, within a factor of about two
 Run = TypeVar("Run", bound=Config)

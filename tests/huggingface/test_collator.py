@@ -9,7 +9,7 @@ from support import language_models, wing
 from support.language_models import labelled, texts, tiny
 from synthlab.errors import InputError
 from synthlab.positions.cream import Cream
-from synthlab.positions.samplers import PoSE, RandPos
+from synthlab.positions.samplers import ClexPositions, PoSE, RandPos
 
 pytestmark = pytest.mark.slow
 
@@ -118,6 +118,10 @@ def test_a_trainer_gives_the_positions_of_a_loop_whatever_the_epochs_and_workers
     alone = wing.collator.PositionCollator(RandPos(factor=4), seed=3)
     expected = torch.stack([collated(alone) for _ in range(6)])  # two epochs of three batches
     assert torch.equal(in_training(seen), expected)
+
+
+def test_positions_that_all_texts_share_can_be_pinned_for_a_gpu():
+    assert collated(wing.collator.PositionCollator(ClexPositions(factor=4))).is_contiguous()
 
 
 def test_a_second_training_shares_no_draw_with_the_first(model, trainer):

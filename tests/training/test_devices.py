@@ -1,13 +1,49 @@
+"""Devices: what is refused, and that a GPU gives the numbers of a CPU up to rounding, where there is one."""
+
 import pytest
 import torch
 
 from support.configs import config
+from support.small import small, small_sequences
 from synthlab.errors import InputError
+from synthlab.language.languages import LANGUAGES
 from synthlab.models.encodings import ENCODINGS
+from synthlab.models.encodings.length_rope import LengthRoPE
+from synthlab.models.encodings.rope import RoPE
+from synthlab.positions.samplers import SAMPLERS
+from synthlab.regression.outrep import OUTREPS
+from synthlab.sequences.tasks import PROBLEMS
+from synthlab.storage.records import Record
+from synthlab.storage.store import Store
 from synthlab.training.devices import find_device
-from synthlab.training.execution import execute
+from synthlab.training.execution import execute, execute_together
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
+EXTENSIONS = sorted(name for name in ENCODINGS if issubclass(ENCODINGS.find(name), RoPE))
+ALIGNED = ("alignment.windows=2", "alignment.alpha=0.1")
+AGAIN = ("finetune.steps=2", "finetune.lr=1e-3")
+RUNS = {
+    **{f"number {name}": (config, f"encoding={name}") for name in ENCODINGS},
+    **{f"map {name}": (config, "task=length", f"outrep={name}") for name in OUTREPS},
+    "linear attention": (config, "model=linear"),
+    **{f"language {name}": (small, f"encoding={name}") for name in ENCODINGS},
+    **{f"task {name}": (small, f"task={name}") for name in LANGUAGES},
+    **{f"extension {name}": (small, f"extension={name}") for name in EXTENSIONS},
+    **{f"tuned {name}": (small, f"extension={name}", "positions=randpos", *AGAIN) for name in EXTENSIONS},
+    **{f"positions {name}": (small, "extension=pi", f"positions={name}", *AGAIN) for name in SAMPLERS},
+    **{f"aligned {name}": (small, f"encoding={name}", *ALIGNED) for name in ("rope", "alibi", "t5", "randomized")},
+    "lora": (small, "extension=pi", "lora=lora", *AGAIN),
+    "longqlora": (small, "extension=pi", "lora=longqlora", "pattern=shifted", *AGAIN),
+    **{
+        f"sequences {name}": (small_sequences, "task=copy", f"encoding={name}")
+        for name in ENCODINGS
+        if not issubclass(ENCODINGS.find(name), LengthRoPE)  # a row has texts of many lengths
+    },
+    **{f"task {name}": (small_sequences, f"task={name}") for name in PROBLEMS},
+    "curriculum": (small_sequences, "task=copy", "curriculum.start=1"),
+    "early stop": (small_sequences, "task=copy", "stop.exact=0.5"),
+}
+gpu_runs = pytest.mark.parametrize("name", RUNS)
 
 
 def test_a_device_that_is_not_there_is_refused(monkeypatch):
@@ -21,12 +57,38 @@ def test_a_device_that_is_not_there_is_refused(monkeypatch):
     assert find_device("auto") == find_device("cuda") == "cuda"
 
 
+def make(name: str, *more: str):
+    make, *overrides = RUNS[name]
+    return make(*overrides, *more)
+
+
+def agree(here: Record, there: Record) -> None:
+    for table in ("training", "metrics"):
+        losses = (getattr(record, table).filter(regex="length|step|loss|error") for record in (here, there))
+        torch.testing.assert_close(*(torch.tensor(each.to_numpy(float)) for each in losses), rtol=1e-3, atol=1e-4)
+
+
 @needs_cuda
-@pytest.mark.parametrize("encoding", ENCODINGS)
-def test_a_gpu_gives_the_same_numbers_up_to_rounding(encoding):
-    run = config(f"encoding={encoding}", "protocol.steps=5")
-    here, there = execute(run), execute(run, device="cuda")
-    torch.testing.assert_close(
-        torch.tensor(here.metrics.to_numpy()), torch.tensor(there.metrics.to_numpy()), rtol=1e-3, atol=1e-4
-    )
+@gpu_runs
+def test_a_gpu_gives_the_numbers_of_a_cpu_up_to_rounding(name):
+    there = execute(make(name), device="cuda")
     assert there.environment["device"] != "cpu"
+    agree(execute(make(name)), there)
+
+
+@needs_cuda
+@gpu_runs
+def test_a_gpu_trains_an_ensemble_as_it_trains_each_alone(name):
+    configs = [make(name, f"seed={seed}") for seed in range(3)]
+    for together, one in zip(execute_together(configs, device="cuda"), configs, strict=True):
+        agree(execute(one, device="cuda"), together)
+
+
+@needs_cuda
+def test_a_sweep_on_a_gpu_keeps_its_records(invoke, tmp_path):
+    quick = ("protocol.steps=3", "evaluation.sequences=4", "workers=2", "device=cuda", f"results={tmp_path}")
+    assert invoke("synthlab", "sweep", "task=mean,copy", "seed=0,1", *quick).status == 0
+    store = Store(tmp_path)
+    devices = [store.read(identity).environment["device"] for identity in store.ids()]
+    assert len(devices) == 4
+    assert "cpu" not in devices
