@@ -47,8 +47,8 @@ claim(
     "X3",
     where="ours, on Chen et al., 2023 (LongLoRA), and its code",
     statement=(
-        "(Ours.) The loss is the same if, in fine-tuning, shifted groups of tokens wrap around, as in LongLoRA, so "
-        "that first tokens see last ones."
+        "(Ours.) In fine-tuning with shifted groups, the loss is the same if groups wrap around, as in LongLoRA, so "
+        "that the first tokens see the last."
     ),
     quantity=(
         "loss after 3 to 4 training lengths, with full attention, less that of groups that do not, the same seed"

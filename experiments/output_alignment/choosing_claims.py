@@ -120,7 +120,7 @@ def learned_as_well(evidence: Evidence) -> list[Check]:
 @CLAIMS.claim(
     "learned_exponent",
     where="our question: can a model learn its map?",
-    statement="A map's exponent that is learned by likelihood ends below -1/2, wherever from -1 to 1 it starts.",
+    statement="An exponent that is learned by likelihood ends below -1/2 from every start between -1 and 1.",
     quantity="learned exponent after training",
     why=(
         "of fixed powers the best for counting are from -1.25 to -3/4 (powers); were the exponent to stay near its "
