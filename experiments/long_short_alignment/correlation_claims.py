@@ -134,7 +134,10 @@ def numbers(runs: pd.DataFrame) -> list[Check]:
 OUTCOMES = {
     "P1": ("loss_4x", "loss after 3 to 4 training lengths"),
     "P2": ("recall_error_4x", "share of facts not recalled in texts of four training lengths"),
-    "P3": ("needle_error_4x", "share of single facts among filler not recalled in texts of four training lengths"),
+    "P3": (
+        "needle_error_4x",
+        "share of single facts, surrounded by filler, that are not recalled in texts of four training lengths",
+    ),
     "P4": ("tracking_error_4x", "share of linked facts not recalled in texts of four training lengths"),
 }
 

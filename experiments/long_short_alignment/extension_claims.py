@@ -31,8 +31,8 @@ claim(
     "X2",
     where="ours, on Wu et al., 2024 (CREAM), and its code",
     statement=(
-        "(Ours.) The loss is the same with CREAM's positions as in its paper and as in its code, with or without the "
-        "repeated text of its code."
+        "(Ours.) CREAM's positions as in its paper and as in its code give the same loss to 0.01 nats, with or without "
+        "the repeated text of its code."
     ),
     quantity="loss after 3 to 4 training lengths less that of positions drawn as in the paper, the same seed",
     why=HALF_A_PERCENT,

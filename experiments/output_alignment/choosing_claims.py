@@ -85,7 +85,7 @@ _register(
 )
 _register(
     "chosen_theory",
-    "The map under which the optimum of linear attention errs least does as well as the best fixed map.",
+    "Choosing the map with which optimal linear attention errs least does as well as the best fixed map.",
     WHY_TWICE,
     lambda evidence: _check_trials(evidence, _regret("optimum of linear attention"), high=TWICE),
 )

@@ -201,7 +201,7 @@ _register(
 )
 _register(
     "moves",
-    "where the weight falls faster, the best power is steeper (the account of why 1/x wins).",
+    "if the weight falls faster, the best power is more negative (the account of why 1/x wins).",
     "its ratio to that at the next larger q, same seed",
     "the account predicts 1/2, and any ratio under 1 is a move in its direction; a best power that does not depend on "
     "the readout has a ratio of 1",

@@ -34,6 +34,7 @@ CLAIM_OF = {"A1": "outputs shift less", "A2": "training lengths are fitted bette
 LEVEL = 0.75
 APART = 0.1  # the least difference in score that decides which of two generalizes better
 ALIKE = 0.01  # the greatest difference in a quantity that counts as none
+ALIKE_SCORE = 0.5  # of a pair that is alike
 
 
 def shifts(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -79,7 +80,7 @@ def pair_runs(found: pd.DataFrame, between: str) -> pd.DataFrame:
 def _score_pair(one: dict, other: dict, quantity: str) -> float:
     better, worse = (one, other) if one["score"] > other["score"] else (other, one)
     apart = worse[quantity] - better[quantity]
-    return 0.5 if abs(apart) <= ALIKE else float(apart > 0)
+    return ALIKE_SCORE if abs(apart) <= ALIKE else float(apart > 0)
 
 
 def with_alignment(results: Results, runs: pd.DataFrame, metric: str, overrides: str) -> Results:
@@ -132,7 +133,10 @@ def alignment_claims(claims: Claims[pd.DataFrame], metric: str = "exact") -> Non
     They are judged on the runs of all tasks together, by their score in ``metric``.
     """
     statements = {
-        "A1": "Of two encodings on one task, the one whose outputs shift less beyond training generalizes better.",
+        "A1": (
+            "Of two encodings on one task, the one whose distribution of outputs changes less beyond training "
+            "generalizes better."
+        ),
         "A2": "Of two encodings on one task, the one that fits its training lengths better generalizes better.",
     }
     for (id, statement), quantity in zip(statements.items(), QUANTITIES, strict=True):
@@ -159,6 +163,8 @@ def check_quantity(runs: pd.DataFrame, metric: str, quantity: str) -> list[Check
     shares = _shares(found, quantity)
     if not len(shares):
         raise NoEvidence("no two encodings on one task whose scores differ")
+    if pair_runs(found, "arm")[quantity].eq(ALIKE_SCORE).all():
+        raise NoEvidence(f"no two encodings on one task differ in {quantity} by more than {ALIKE}")
     arms = list(found["arm"].unique())
     if len(arms) < LEAST_GROUPS:
         raise NoEvidence(f"takes {LEAST_GROUPS} encodings; there are {len(arms)}")

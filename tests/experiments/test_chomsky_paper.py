@@ -125,15 +125,20 @@ def test_no_positions_are_held_against_positions_plain_and_randomized():
 def test_no_plain_encoding_generalizes(claim):
     # Scores of 0.7 and 0.6; randomized positions do not count.
     low = {"nope": [0.8] * 5, "rope": [0.7] * 5, "randomized rope": [1.1] * 5}
-    (check,) = judged(claim, runs({"a": low})).checks
+
+    def fitted(found):
+        return runs(found).assign(fit=lambda rows: rows["seed"] < 3)
+
+    (check,) = judged(claim, fitted({"a": low})).checks
     assert (check.answer, check.median, check.high) == ("holds", pytest.approx(0.7), LEVEL)
     assert check.series == ("arm=nope", "arm=rope")
     assert [check.at(factor).high for factor in (0.5, 2.0)] == pytest.approx([0.95, 0.8])
-    high = runs({"b": {**low, "nope": [1.05] * 5}})
+    high = fitted({"b": {**low, "nope": [1.05] * 5}})
     assert judged(claim, high).word == "does not hold"
-    assert [check.answer for check in judged(claim, runs({"a": low}), high).checks] == ["holds", "fails"]
+    assert [check.answer for check in judged(claim, fitted({"a": low}), high).checks] == ["holds", "fails"]
     unfit = runs({"a": low}).assign(fit=False)
     assert judged(claim, unfit).word == "not tested"
+    assert judged(claim, unfit.assign(fit=unfit["seed"] < 2)).word == "not tested"
     assert judged(claim, unfit.assign(fit=unfit["arm"] == "randomized rope")).word == "not tested"
     assert judged(claim, unfit.assign(fit=unfit["arm"] == "nope")).word == "holds"
     assert judged(claim, runs({"a": {"randomized rope": [0.5]}})).word == "not tested"
