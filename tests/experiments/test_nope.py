@@ -1,10 +1,9 @@
 """The paper of Kazemnejad et al.: its published numbers, mean reciprocal ranks and claims by hand, its grids."""
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.nope.claims import CLAIMS, explain_t5_start, select_near
+from experiments.nope.claims import CLAIMS, select_near
 from experiments.nope.paper import PAPER, Nope
 from experiments.sequences.published import RANGE, read_published
 from experiments.sequences.ranks import (
@@ -28,15 +27,13 @@ LASTS = (20, 25, 30, 35, 40)
 
 
 def rows(exact: dict[str, list[float]], task="copy", seeds=5) -> pd.DataFrame:
-    """Runs of each arm, alike under all seeds, which fit: exact match in each of the ranges that end at ``LASTS``. T5's
-    bias begins as the authors' does at width 64."""
+    """Runs of each arm, alike under all seeds, which fit: exact match in each of the ranges that end at ``LASTS``."""
     made = []
     for arm, numbers in exact.items():
         for last, number in zip(LASTS, numbers, strict=True):
             first = 1 if last == 20 else last - 4
             where = {"first": first, "last": last, "train_length": 20, RANGE: 0, "fit": True}
-            model = {"task": task, "arm": arm, "series": f"arm={arm}", "exact": number, "width": 64}
-            model["scale"] = 0.125 if arm.startswith("t5") else np.nan
+            model = {"task": task, "arm": arm, "series": f"arm={arm}", "exact": number}
             made += [{"seed": seed, "run": f"{task}{arm}{seed}", **model, **where} for seed in range(seeds)]
     return pd.DataFrame(made)
 
@@ -77,7 +74,7 @@ def test_the_published_numbers_are_those_of_the_exports():
 def test_the_level_parts_the_published_numbers_as_the_claims_say():
     theirs = NUMBERS.table().rename(columns={"published_first": "first", "published_last": "last"})
     theirs = theirs.assign(train_length=20, exact=theirs["published"], series="arm=" + theirs["arm"])
-    theirs = theirs.assign(fit=True, width=64, scale=0.125)
+    theirs = theirs.assign(fit=True)
     by_task = {task: table.assign(seed=0) for task, table in theirs.groupby("task")}
     for claim, tasks in {"N1": ("repeat", "replace"), "N2": ("copy", "reverse"), "N3": ("copy", "reverse")}.items():
         assert judged(claim, *(by_task[task] for task in tasks)).word == "holds"
@@ -173,26 +170,6 @@ def test_claims_on_lengths_by_hand():
     assert answers("N1", rows(theirs)) == ["holds", "fails", "fails", "fails", "holds", "holds", "holds"]
     assert judged("N1", rows(theirs)).word == "undecided"  # three of seven: 13.1
     assert set(select_near(rows(theirs))["last"]) == {20, 25}
-
-
-def test_t5_s_bias_is_not_tested_unless_it_begins_as_the_authors_does():
-    theirs = {"nope": CLOSE, "t5": CLOSE, "alibi": CLOSE, "sinusoidal": NOT, "t5, 32 buckets": NOT}
-    runs = rows(theirs)
-    assert explain_t5_start(runs) == ""
-    assert explain_t5_start(runs.assign(width=256, scale=1 / 16)) == ""
-    wide = runs.assign(scale=runs["scale"] * 8)
-    reason = "T5's bias begins with a standard deviation of 1, the authors' with 0.125 at this width"
-    assert explain_t5_start(wide) == reason
-    assert explain_t5_start(wide[wide["arm"] == "nope"]) == ""
-    assert answers("N2", wide) == ["holds", "not tested", "holds", "holds"]
-    assert judged("N2", wide).word == "undecided"
-    assert judged("O2", wide).word == "not tested"
-    assert {check.untested for check in judged("O2", wide).checks} == {reason}
-    assert {check.untested for check in judged("O2", wide.assign(fit=False)).checks} == {"no run fits"}
-    every = rows({arm: [1.0, *[1 - place / 10] * 4] for place, arm in enumerate(ARMS)})
-    ranks = reciprocal_ranks(score_beyond(every.assign(scale=every["scale"] * 8)), ARMS)
-    assert answers("R1", ranks) == ["not tested", "holds", "holds", "holds"]
-    assert answers("R2", ranks) == ["not tested", "holds", "holds"]
 
 
 @pytest.mark.parametrize("name", GRIDS)
