@@ -17,8 +17,8 @@ TOKENS, SPAN = 20, Span(length=6, longest=8, stride=2)
 TITLES = {
     "disjoint": "disjoint: contexts 1 to $L-1$, each equally often",
     "strided": "strided, $S={stride}$: contexts $L-S$ to $L-1$ after the first window",
-    "sliding": "sliding: context $L-1$, every token from the longest length on",
-    "last": "last: context $L-1$, one token of each longest length",
+    "sliding": "sliding: context $L-1$, every token from the $L_{{max}}$-th on",
+    "last": "last: context $L-1$, one token per piece of $L_{{max}}$ tokens",
 }
 READ, COUNTED, IDLE = "#cfe3f1", "#0072B2", "white"
 
@@ -43,8 +43,8 @@ def draw(path: Path | None = None, tokens: int = TOKENS, span: Span = SPAN) -> "
             axes.set_title(TITLES[name].format(stride=span.stride), fontsize="medium", loc="left")
             _draw_windows(axes, found, tokens, heights[number // 2])
         figure.supxlabel(
-            f"a document of {tokens} tokens, $L={span.length}$, longest length {span.longest}; a row is a window; "
-            "dark: counts, with its context as number; light: is read",
+            f"A document of {tokens} tokens, $L={span.length}$, $L_{{max}}={span.longest}$. Each row is a window. "
+            "Dark: scored token, with its number of context tokens. Light: context only.",
             fontsize="small",
             color="0.35",
         )

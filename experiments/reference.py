@@ -141,7 +141,8 @@ def link_verdict(verdict: str, section: str) -> str:
 def merge_claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows, with one row for the lab's own claims that say the same of several models or tasks.
 
-    The verdict of a shared row has a line for each model or task (``split_model``).
+    The verdict of a shared row has a line for each verdict, which names the models or tasks (``split_model``) if there
+    are at most three, and counts them otherwise.
     """
     alike: dict[tuple[str, str], dict[str, str]] = {}
     for row in rows:
@@ -155,9 +156,21 @@ def merge_claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if len(verdicts_of) < 2:
             merged.append(row)
         elif about == next(iter(verdicts_of)):
-            lines = "<br>".join(f"{model}: {verdict}" for model, verdict in verdicts_of.items())
-            merged.append(row | {"says": claim[0].upper() + claim[1:], "verdict": lines})
+            merged.append(row | {"says": claim[0].upper() + claim[1:], "verdict": merge_verdicts(verdicts_of)})
     return merged
+
+
+def merge_verdicts(verdicts_of: dict[str, str]) -> str:
+    """Return a line for each verdict, with the models or tasks that have it, or their number."""
+    models: dict[str, list[str]] = {}
+    for model, verdict in verdicts_of.items():
+        link = re.match(r"\[[^]]*\]\([^)]*\)", verdict)
+        models.setdefault(link[0] if link else verdict, []).append(model)
+    count = len(verdicts_of)
+    return "<br>".join(
+        f"{verdict}: {'; '.join(names) if count <= 3 else f'{len(names)} of {count} models'}"
+        for verdict, names in models.items()
+    )
 
 
 def find_sections() -> dict[str, str]:

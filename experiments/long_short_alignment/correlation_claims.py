@@ -157,7 +157,8 @@ for id, (outcome, what) in OUTCOMES.items():
         id,
         where="ours, on table 1",
         statement=(
-            f"(Ours.) Misalignment within the training length is a better predictor of the {what} than the loss there."
+            "(Ours.) Of misalignment and loss, both within the training length, misalignment is the better predictor "
+            f"of the {what}."
         ),
         quantity=(
             f"Pearson's correlation with the {what}, among models trained alike but for encoding and extension, of the "

@@ -31,8 +31,8 @@ claim(
     "X2",
     where="ours, on Wu et al., 2024 (CREAM), and its code",
     statement=(
-        "(Ours.) CREAM's positions as in its paper and as in its code give the same loss to 0.01 nats, with or without "
-        "the repeated text of its code."
+        "(Ours.) CREAM's code departs from its paper in how it draws positions and takes text; none of these "
+        "departures changes the loss by more than 0.01 nats."
     ),
     quantity="loss after 3 to 4 training lengths less that of positions drawn as in the paper, the same seed",
     why=HALF_A_PERCENT,
@@ -47,8 +47,8 @@ claim(
     "X3",
     where="ours, on Chen et al., 2023 (LongLoRA), and its code",
     statement=(
-        "(Ours.) In fine-tuning with shifted groups, the loss is the same if groups wrap around, as in LongLoRA, so "
-        "that the first tokens see the last."
+        "(Ours.) LongLoRA fine-tunes with shifted groups of tokens that wrap around, so that the first tokens see the "
+        "last; without the wrap the loss is the same to 0.01 nats."
     ),
     quantity=(
         "loss after 3 to 4 training lengths, with full attention, less that of groups that do not, the same seed"
@@ -60,8 +60,8 @@ claim(
     "X4",
     where="Wu et al., 2024 (CREAM), section 4",
     statement=(
-        "(From the CREAM paper.) After 7 to 8 training lengths, the loss is lower with CREAM's positions than with "
-        "those of RandPos and PoSE."
+        "(From the CREAM paper.) On tokens after 7 to 8 training lengths of text, the loss is lower with CREAM's "
+        "positions than with those of RandPos and PoSE."
     ),
     quantity="loss after 7 to 8 training lengths less that of CREAM, the same seed",
     why="any lead counts",

@@ -66,7 +66,7 @@ def _register(
 
 _register(
     "chosen",
-    "The map with the least error at held-out training lengths (the longest fifth) does as well as the best fixed map.",
+    "The map with the least error at held-out training lengths (the longest fifth) does as well as a task's best map.",
     WHY_TWICE,
     lambda evidence: _check_trials(evidence, _regret(None), high=TWICE),
 )
@@ -79,13 +79,13 @@ _register(
 )
 _register(
     "chosen_reciprocal",
-    "Always taking 1/x does as well as the best fixed map.",
+    "Always taking 1/x does as well as a task's best map.",
     WHY_TWICE,
     lambda evidence: _check_trials(evidence, _regret("always reciprocal"), high=TWICE),
 )
 _register(
     "chosen_theory",
-    "Choosing the map with which optimal linear attention errs least does as well as the best fixed map.",
+    "Taking the map on which the best linear-attention model errs least, by theory, does as well as a task's best map.",
     WHY_TWICE,
     lambda evidence: _check_trials(evidence, _regret("optimum of linear attention"), high=TWICE),
 )
@@ -107,7 +107,7 @@ def learned_helps(evidence: Evidence) -> list[Check]:
 @CLAIMS.claim(
     "learned_best",
     where="our question: can a model learn its map?",
-    statement="A learned map does as well beyond training as 1/x, the best fixed map for counting.",
+    statement="A learned map does as well beyond training as the fixed map 1/x.",
     quantity="error / that of 1/x under the same seed, geometric mean over the lengths beyond training",
     why="at most twice the error is our choice",
     series=("reciprocal", *LEARNED),

@@ -40,7 +40,7 @@ def _has_curriculum(config: RunConfig) -> bool:
 
 CONFOUNDERS: dict[str, tuple[str, Callable[[RunConfig], bool]]] = {
     "decay": ("weight decay", _has_decay),
-    "curriculum": ("a curriculum", _has_curriculum),
+    "curriculum": ("a curriculum from short to long sequences", _has_curriculum),
 }
 
 

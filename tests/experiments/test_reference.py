@@ -132,8 +132,15 @@ def test_claims_of_ours_that_differ_by_the_model_alone_share_a_row():
         "alone: it falls.",
         "Nothing else.",
     ]
-    assert merged[0]["verdict"] == "NoPE: holds<br>RoPE: fails"
+    assert merged[0]["verdict"] == "holds: NoPE<br>fails: RoPE"
     assert merged[1:] == [*rows[1:3], *rows[4:]]
+
+
+def test_a_shared_row_names_up_to_three_models_of_each_verdict_and_counts_more():
+    undecided, holds = "[undecided](page.md#there)", "[holds](page.md#there)"
+    few = {"NoPE": f"{undecided} at 5 seeds (1 of 2 checks holds)", "RoPE": holds, "ALiBi": f"{undecided} at 3 seeds"}
+    assert reference.merge_verdicts(few) == f"{undecided}: NoPE; ALiBi<br>{holds}: RoPE"
+    assert reference.merge_verdicts(few | {"T5": holds}) == f"{undecided}: 2 of 4 models<br>{holds}: 2 of 4 models"
 
 
 def test_claims_that_say_the_same_of_several_models_stand_together():

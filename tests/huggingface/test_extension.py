@@ -68,7 +68,8 @@ def check(lab, outcome, output: Path) -> dict:
     lines = outcome.out.splitlines()
     for line, when in zip(lines, ("before", "after"), strict=False):
         numbers = kept[when]
-        assert line == f"loss of {LENGTH} tokens {when}: {numbers['within']:.4f} within, {numbers['beyond']:.4f} beyond"
+        within, beyond = (f"{numbers[name]:.4f}" for name in ("within", "beyond"))
+        assert line == f"{when} fine-tuning: loss {within} within {LENGTH} tokens, {beyond} beyond"
     assert lines[-1] == f"written: {output / 'model'}"
     assert all(math.isfinite(number) for when in kept.values() for number in when.values())
     return kept

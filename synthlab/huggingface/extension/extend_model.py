@@ -58,13 +58,13 @@ def extend(settings: Settings) -> None:
     dtype = getattr(torch, settings.dtype)
     before = _read_losses(output) or measure_losses(model, texts, trained, dtype)
     _write(output / LOSSES, {"before": before})
-    say(f"loss of {trained} tokens before: {before}")
+    say(f"before fine-tuning: {before.describe(trained)}")
     if settings.pattern["name"] != "full":
         sparse_in_training(model, **settings.pattern)
     train_in_place(model, rows, plan, settings, arguments)
     after = measure_losses(model, texts, trained, dtype)
     _write(output / LOSSES, {"before": before, "after": after})
-    say(f"loss of {trained} tokens after: {after}", f"written: {save(model, tokenizer, settings)}")
+    say(f"after fine-tuning: {after.describe(trained)}", f"written: {save(model, tokenizer, settings)}")
 
 
 def _device(settings: Settings) -> str:

@@ -20,8 +20,10 @@ class Losses(NamedTuple):
     within: float
     beyond: float | None
 
-    def __str__(self) -> str:
-        return f"{self.within:.4f} within" + ("" if self.beyond is None else f", {self.beyond:.4f} beyond")
+    def describe(self, trained: int) -> str:
+        """Return the losses in words; ``trained`` is N."""
+        beyond = "" if self.beyond is None else f", {self.beyond:.4f} beyond"
+        return f"loss {self.within:.4f} within {trained} tokens{beyond}"
 
 
 @torch.no_grad()
