@@ -13,8 +13,8 @@ from synthlab.studies.intervals import median_interval
 
 NOTE = (
     "Gain: accuracy per token beyond the training lengths with randomized positions, less that without. Points: median "
-    "over seeds, with its interval.\nCrosses: best model with randomized positions less best without, which is how the "
-    "papers report. Dashed: published, mean over tasks."
+    "over seeds, with its interval.\nCrosses: best model with randomized positions less best without. Dashed: "
+    "published, mean over tasks."
 )
 BEST = Style("best of all encodings and seeds", "black", "", "x")
 

@@ -29,7 +29,7 @@ STYLES = {
 LEAD = "less that of the training loss"
 NOTE = (
     "Over models of one setting, which differ in encoding or extension alone. Left: 95 % intervals over settings. "
-    "Right: the claims' intervals,\nthick over settings whichever encoding is left out, thin over encodings. Right of "
+    "Right: thin, over encodings;\nthick, over settings, the widest that leaving out any one encoding gives. Right of "
     "0, misalignment predicts better than the training loss."
 )
 

@@ -167,7 +167,7 @@ def check_quantity(runs: pd.DataFrame, metric: str, quantity: str) -> list[Check
         raise NoEvidence(f"no two encodings on one task differ in {quantity} by more than {ALIKE}")
     arms = list(found["arm"].unique())
     if len(arms) < LEAST_GROUPS:
-        raise NoEvidence(f"takes {LEAST_GROUPS} encodings; there are {len(arms)}")
+        raise NoEvidence(f"needs {LEAST_GROUPS} encodings; has {len(arms)}")
     without = [_shares(found[found["arm"] != arm], quantity) for arm in arms]
     if not all(map(len, without)):
         raise NoEvidence("one encoding is in all pairs whose scores differ")

@@ -86,7 +86,7 @@ def test_claims_are_judged_by_tasks_and_by_encodings():
     assert judged("A2", fitted)[0] == "holds"
     with pytest.raises(NoEvidence, match="no two encodings"):
         CLAIMS["A1"].check(ordered([1.0] * 5, ASCENDING))
-    with pytest.raises(NoEvidence, match="takes 5 encodings; there are 4"):
+    with pytest.raises(NoEvidence, match="needs 5 encodings; has 4"):
         CLAIMS["A1"].check(ordered(EXACT[:4], ASCENDING))
 
 
