@@ -44,7 +44,7 @@ def draw(path: Path | None = None, tokens: int = TOKENS, span: Span = SPAN) -> "
             _draw_windows(axes, found, tokens, heights[number // 2])
         figure.supxlabel(
             f"A document of {tokens} tokens, $L={span.length}$, $L_{{max}}={span.longest}$. Each row is a window. "
-            "Dark: scored token, with its number of context tokens. Light: context only.",
+            "Dark: scored token, with its number of context tokens. Light: context only. Axis: token, from 0.",
             fontsize="small",
             color="0.35",
         )

@@ -39,7 +39,8 @@ from synthlab.studies.verdicts import WORDS
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
 OURS = ("ours", "our question", "the lab's")  # how the place of a claim begins that is no paper's
-FINDINGS = "findings_"  # how the name of a block begins that has a line for each claim of a paper
+# How the names of blocks begin that have a line for each claim: of a paper, and of the lab about it.
+FINDINGS, OWN = "findings_", "own_"
 
 
 def keep(figures: Path, folder: Path) -> None:
@@ -95,8 +96,8 @@ def shrink(picture: Path, target: Path) -> None:
 def blocks() -> dict[str, list[dict[str, Any]]]:
     """Return the rows of each table by the name of its block.
 
-    These are the tables that each paper makes, the verdicts of its studies by the paper's name, its ``findings_PAPER``,
-    ``bench``, and those of ``reference_tables``.
+    These are the tables that each paper makes, the verdicts of its studies by the paper's name, its ``findings_PAPER``
+    and ``own_PAPER``, ``bench``, and those of ``reference_tables``.
     """
     found: dict[str, list[dict[str, Any]]] = {"bench": json.loads((REFERENCE / "bench.json").read_text())["rows"]}
     for name, load in papers().items():
@@ -108,11 +109,11 @@ def blocks() -> dict[str, list[dict[str, Any]]]:
 
 
 def find_findings(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
-    """Return, by the name of its block, a row for each claim of a paper.
+    """Return, by the name of its block, a row for each claim of a paper, and for each claim of the lab about it.
 
-    A row has the claim in words (``says``), whether it is the lab's own (``ours``), its ``verdict``, which links to the
-    section with its table, and that ``section``, empty if no page has the table. The lab's own claims that differ only
-    by their model or task share a row.
+    A row has the claim in words (``says``), its ``verdict``, which links to the section with its table, and that
+    ``section``, empty if no page has the table. The lab's own claims that differ only by their model or task share a
+    row.
     """
     sections, found = find_sections(), {}
     for name, load in papers().items():
@@ -120,7 +121,6 @@ def find_findings(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dic
         rows = {
             row["id"]: {
                 "says": row["says"].removeprefix(MARK),
-                "ours": claims[row["id"]].where.startswith(OURS),
                 "verdict": link_verdict(row["verdict"], sections.get(block, "")),
                 "section": sections.get(block, ""),
             }
@@ -128,9 +128,10 @@ def find_findings(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dic
             for row in table
             if row.get("id") in claims
         }
-        if rows:
-            found[FINDINGS + name] = merge_claims(list(rows.values()))
-    return found
+        own = [row for id, row in rows.items() if claims[id].where.startswith(OURS)]
+        found[FINDINGS + name] = [row for id, row in rows.items() if not claims[id].where.startswith(OURS)]
+        found[OWN + name] = merge_claims(own)
+    return {block: rows for block, rows in found.items() if rows}
 
 
 def link_verdict(verdict: str, section: str) -> str:
@@ -139,7 +140,7 @@ def link_verdict(verdict: str, section: str) -> str:
 
 
 def merge_claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows, with one row for the lab's own claims that say the same of several models or tasks.
+    """Return the rows, with one row for claims that say the same of several models or tasks.
 
     The verdict of a shared row has a line for each verdict, which names the models or tasks (``split_model``) if there
     are at most three, and counts them otherwise.
@@ -147,7 +148,7 @@ def merge_claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     alike: dict[tuple[str, str], dict[str, str]] = {}
     for row in rows:
         about, claim = split_model(row["says"])
-        key = (claim, row["section"]) if row["ours"] and claim else (row["says"], row["section"])
+        key = (claim or row["says"], row["section"])
         alike.setdefault(key, {})[about] = row["verdict"]
     merged = []
     for row in rows:

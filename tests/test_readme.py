@@ -8,7 +8,7 @@ import pytest
 
 from experiments.committed_verdicts import CLAIMS, read_text
 from experiments.papers import papers
-from experiments.reference import FINDINGS, MARK, REFERENCE, ROOT, blocks, pages, renew_page
+from experiments.reference import FINDINGS, MARK, OWN, REFERENCE, ROOT, blocks, pages, renew_page
 
 TEXTS = [*pages(), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 
@@ -36,8 +36,12 @@ def test_the_readme_has_at_most_130_lines():
 
 @pytest.mark.parametrize("name", papers())
 def test_findings_have_a_line_for_each_claim_in_the_words_of_its_paper(name):
-    page = (ROOT / "docs" / "findings.md").read_text()
-    lines = page.split(f"<!-- {FINDINGS}{name} -->")[1].split("<!-- /")[0].splitlines()
+    texts = {
+        block: (ROOT / "docs" / page).read_text()
+        for block, page in {FINDINGS: "findings.md", OWN: "own_claims.md"}.items()
+    }
+    tables = [text.split(f"<!-- {block}{name} -->")[1].split("<!-- /")[0] for block, text in texts.items()]
+    lines = "".join(tables).splitlines()
     claims = {claim.name: claim for claim in papers()[name]().claims.values()}
     committed = read_text(REFERENCE / name / CLAIMS).drop_duplicates("claim").set_index("claim")["says"]
     assert len(committed)

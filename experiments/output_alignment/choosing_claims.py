@@ -85,7 +85,7 @@ _register(
 )
 _register(
     "chosen_theory",
-    "Taking the map on which the best linear-attention model errs least, by theory, does as well as a task's best map.",
+    "Taking the map on which, by theory, optimal linear attention errs least does as well as a task's best map.",
     WHY_TWICE,
     lambda evidence: _check_trials(evidence, _regret("optimum of linear attention"), high=TWICE),
 )
@@ -120,7 +120,7 @@ def learned_as_well(evidence: Evidence) -> list[Check]:
 @CLAIMS.claim(
     "learned_exponent",
     where="our question: can a model learn its map?",
-    statement="An exponent that is learned by likelihood ends below -1/2 from every start between -1 and 1.",
+    statement="A power that is learned by maximum likelihood ends below -1/2, wherever between -1 and 1 it starts.",
     quantity="learned exponent after training",
     why=(
         "of fixed powers the best for counting are from -1.25 to -3/4 (powers); were the exponent to stay near its "

@@ -193,7 +193,7 @@ def _register(id: str, statement: str, quantity: str, why: str, check: Callable[
 
 _register(
     "power",
-    "where the weight falls as k^-q, the best power is -q (the account of why 1/x wins).",
+    "if the weight is made to fall as k^-q, the best power is -q (the lab's explanation of 1/x).",
     "log2 of its ratio to -q",
     "within 1/2 is nearer to -q than to the power predicted for the next q, which is 1 away; a best power of -1 for "
     "every q is 1 away from the prediction at q = 1/2 and at q = 2, and refutes the account",
@@ -201,7 +201,7 @@ _register(
 )
 _register(
     "moves",
-    "if the weight falls faster, the best power is more negative (the account of why 1/x wins).",
+    "the faster the weight is made to fall, the more negative is the best power (the lab's explanation of 1/x).",
     "its ratio to that at the next larger q, same seed",
     "the account predicts 1/2, and any ratio under 1 is a move in its direction; a best power that does not depend on "
     "the readout has a ratio of 1",
@@ -209,7 +209,7 @@ _register(
 )
 _register(
     "stays",
-    "the best power is -1 however the weight falls (the rival account).",
+    "the best power is -1 however fast the weight is made to fall (a rival explanation).",
     "log2 of its ratio to -1",
     "within 1/2 is nearer to -1 than to -q for q = 1/2 and 2; if this holds, the account of why 1/x wins is refuted",
     _check_stays,
