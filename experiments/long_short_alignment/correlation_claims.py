@@ -102,8 +102,8 @@ def predicts(runs: pd.DataFrame) -> list[Check]:
     "S",
     where="Sections 3 and 4",
     statement=(
-        "On tasks with a number for an answer, a model errs more at five times the training length if its outputs are "
-        "distributed differently at different training lengths."
+        "On tasks whose answer is a number: the more the distribution of a model's outputs changes between training "
+        "lengths, the larger is its error at five times the training length."
     ),
     quantity=(
         "Spearman's correlation, for each task, of the relative error at 5 l with the mean Wasserstein distance of the "

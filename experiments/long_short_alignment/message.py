@@ -15,8 +15,8 @@ from synthlab.analysis.looks import BLUE, GREEN, ORANGE, Style
 
 # The claims, from top to bottom: the study of each, the outcome that it is about, and its name.
 ROWS = {
-    "T1": ("table1", "loss_to_4x", "loss to four\ntraining lengths"),
-    "P1": ("predictors", OUTCOMES["P1"][0], "loss after three to four\ntraining lengths"),
+    "T1": ("table1", "loss_to_4x", "text: loss to\nfour training lengths"),
+    "P1": ("predictors", OUTCOMES["P1"][0], "facts: loss after three\nto four training lengths"),
     "P2": ("predictors", OUTCOMES["P2"][0], "facts not recalled"),
     "P3": ("predictors", OUTCOMES["P3"][0], "single facts among filler\nnot recalled"),
     "P4": ("predictors", OUTCOMES["P4"][0], "linked facts\nnot recalled"),
@@ -28,9 +28,9 @@ STYLES = {
 }
 LEAD = "less that of the training loss"
 NOTE = (
-    "Over models of one setting, which differ in encoding or extension alone. Left: 95 % intervals over settings. "
-    "Right: thin, over encodings;\nthick, over settings, the widest that leaving out any one encoding gives. Right of "
-    "0, misalignment predicts better than the training loss."
+    "A setting is one way of training, in which models differ in encoding or extension alone. Left: 95 % intervals "
+    "over settings.\nRight: thin, over encodings; thick, over settings, computed without each encoding in turn, the "
+    "widest. Right of 0, misalignment predicts better."
 )
 
 

@@ -168,11 +168,14 @@ class Verdict(NamedTuple):
 
 
 def counts_in_words(answers: Sequence[str]) -> str:
-    """Return how many of the ``answers`` of a claim's checks are which, such as "5 of 6 checks hold, 1 fails"."""
-    holding, failing, untested = (sum(each == word for each in answers) for word in ("holds", "fails", "not tested"))
+    """Return how many of the ``answers`` of checks are which, such as "4 of 6 checks hold, 1 fails, 1 undecided"."""
+    holding, failing, undecided, untested = (
+        sum(each == word for each in answers) for word in ("holds", "fails", "undecided", "not tested")
+    )
     told = [
         f"{holding} of {len(answers)} checks hold{'s' * (holding == 1)}",
         f"{failing} fail{'s' * (failing == 1)}" if failing else "",
+        f"{undecided} undecided" if undecided else "",
         f"{untested} not tested" if untested else "",
     ]
     return ", ".join(filter(None, told)) if answers else ""

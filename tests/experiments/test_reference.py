@@ -81,9 +81,9 @@ def test_verdicts_are_told_with_what_their_checks_leave_open_and_how_many_runs_f
     found = {row.pop("id"): row for row in verdicts(add_statements(judged))}
     assert [row.pop("says") for row in found.values()] == [OF_NUMBERS[claim].statement for claim in checks]
     open_check, failing = "undecided: u: 3 [2, 4], needed under 3.5", "fails: f: 3 [2, 4], needed under 1"
-    mixed = "mixed (3 seeds) (1 of 3 checks holds, 1 fails)"
+    mixed = "mixed (3 seeds) (1 of 3 checks holds, 1 fails, 1 undecided)"
     for claim, verdict, others, fits, rest in (
-        ("1a", "undecided at 3 seeds (1 of 2 checks holds)", ["mixed", "holds"], "2 of 3", [open_check]),
+        ("1a", "undecided at 3 seeds (1 of 2 checks holds, 1 undecided)", ["mixed", "holds"], "2 of 3", [open_check]),
         ("1b", mixed, ["mixed", "mixed"], "2 of 4: holds", [open_check, failing]),
         ("1c", "holds (one run)", ["holds", "holds"], "", []),
         ("q", "not tested (no runs of rope)", [], "", missing["q"]),

@@ -78,7 +78,7 @@ def test_the_page_says_how_far_the_seeds_decide(tmp_path):
     verdicts = [Verdict(CLAIMS["1a"], "Figure 1", checks, []) for checks in (CHECKS, CHECKS[1:], one, unfit)]
     write_report(tmp_path / "report.html", [], verdicts, [record(0)], "x", ABOUT)
     words = Page((tmp_path / "report.html").read_text()).words
-    assert "◐ mixed (3 seeds) (1 of 3 checks holds, 1 fails)" in words
+    assert "◐ mixed (3 seeds) (1 of 3 checks holds, 1 fails, 1 undecided)" in words
     assert "~ undecided at 4 seeds" in words  # of the undecided check; the other has three
     assert "✓ holds (one run)" in words
     assert "1a: ? not tested" in words
@@ -92,7 +92,7 @@ def test_the_page_says_how_far_the_seeds_decide(tmp_path):
 def test_verdicts_in_lines_and_as_a_table():
     verdict = Verdict(CLAIMS["1a"], "Figure 1", CHECKS, [], Fit(9, 1, 6, "undecided", Witnesses(3)))
     assert verdict_lines([verdict]) == [
-        "1a (Figure 1): mixed (3 seeds), 1 of 3 checks holds, 1 fails "
+        "1a (Figure 1): mixed (3 seeds), 1 of 3 checks holds, 1 fails, 1 undecided "
         "(at half the threshold: mixed, at twice: does not hold; "
         "6 of 9 runs fit, 1 diverged, over those: undecided at 3 seeds)",
         "    fails: a <b> & c: 1.5 [0.5, 2.5], needed under 0.5",
