@@ -10,7 +10,7 @@
 #   make screenshots        the pictures of the classroom in docs/classroom.md
 #   make docs               the documentation as a site that needs no network: site/index.html
 #   make bench              how fast the lab is on this machine, and against what
-#   make reference          train the committed reference run (hours); make reference-list says what and how long;
+#   make reference          train the committed reference run (8 hours on 2 cores); make reference-list says how long here;
 #                           make readme renews its tables
 #   make figures ARGS="seeds=20 results=/tmp/other"
 
