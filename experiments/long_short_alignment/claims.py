@@ -127,7 +127,7 @@ def harmless_within(runs: pd.DataFrame) -> list[Check]:
     "R1",
     where="Table 5",
     statement=(
-        "Offsets of 0 to 1/4 of a window do as well as offsets of 0 to 1/2; offsets of 1/4 to 1/2 do worse than these."
+        "Offsets of 0 to 1/4 of a window do as well as offsets of 0 to 1/2; offsets of 1/4 to 1/2 do worse than those."
     ),
     quantity="loss after 3 to 4 training lengths less that of offsets from 1 to l/2, the same seed",
     why="0.01 nats is half a percent of the loss",
