@@ -53,6 +53,14 @@ def recall_checks(
     return found
 
 
+def recall_gains(runs: pd.DataFrame, arm: str, depths: Sequence[float], what: str) -> list[Check]:
+    """Return a check for each model that recall in texts of four training lengths improves with an ``arm``.
+
+    Recall that stays the same, as where all facts are recalled, is no gain.
+    """
+    return recall_checks(runs, arm, depths, what, 4, low=1e-9, centre=None)  # more than 0 cannot be scaled
+
+
 def _recall_effects(runs: pd.DataFrame, arm: str, depths: Sequence[float], multiple: int) -> Mapping[str, np.ndarray]:
     """Return, by model, the change of the proportion of right answers for facts at ``depths``, for each seed."""
     facts = by_depth(runs)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from experiments.long_short_alignment.arms import by_depth
-from experiments.long_short_alignment.checks import checks, effects, recall_checks
+from experiments.long_short_alignment.checks import checks, effects, recall_checks, recall_gains
 from experiments.long_short_alignment.correlation_claims import CORRELATIONS
 from experiments.long_short_alignment.extension_claims import EXTENSIONS
 from synthlab.studies.checks import Check
@@ -231,5 +231,4 @@ claim(
 def longer_recall(runs: pd.DataFrame) -> list[Check]:
     """Check that recall at four training lengths improves with alpha 0.1."""
     depths = sorted(by_depth(runs)["depth"].unique())
-    what = "change at four training lengths"
-    return recall_checks(runs, "alpha 0.1", depths, what, 4, low=1e-9, centre=None)  # more than 0 cannot be scaled
+    return recall_gains(runs, "alpha 0.1", depths, "change at four training lengths")

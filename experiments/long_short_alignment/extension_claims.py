@@ -5,7 +5,7 @@ See sections 1 and 5.
 
 import pandas as pd
 
-from experiments.long_short_alignment.checks import checks, recall_checks
+from experiments.long_short_alignment.checks import checks, recall_gains
 from synthlab.studies.checks import Check
 from synthlab.studies.verdicts import Claims
 
@@ -87,7 +87,7 @@ claim(
 )(lambda runs: checks(runs, ("alpha 0.1",), "loss_4x", BEYOND, high=0.0))
 
 
-@claim(
+claim(
     "X7",
     where="Wu et al., 2024 (CREAM), section 4",
     statement="(From the CREAM paper.) CREAM's positions help to recall facts in the middle of longer texts.",
@@ -96,12 +96,7 @@ claim(
         "of contiguous positions, the same seed"
     ),
     why="any gain counts",
-)
-def middle_facts(runs: pd.DataFrame) -> list[Check]:
-    """Check that recall in the middle of texts of four training lengths improves with CREAM."""
-    depths, what = [0.25, 0.5, 0.75], "change at depths 0.25 to 0.75"
-    return recall_checks(runs, "PI, CREAM", depths, what, 4, low=1e-9, centre=None)  # more than 0 cannot be scaled
-
+)(lambda runs: recall_gains(runs, "PI, CREAM", [0.25, 0.5, 0.75], "change at depths 0.25 to 0.75"))
 
 claim(
     "X8",
