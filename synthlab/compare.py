@@ -15,6 +15,7 @@ from synthlab.analysis.columns import STEP
 from synthlab.analysis.comparison import Lengths, Names, check_table, gather_points
 from synthlab.analysis.curves import RC
 from synthlab.analysis.panels import draw_comparison
+from synthlab.analysis.tables import ENVIRONMENT
 from synthlab.cli.arguments import Parser, exit_on_input_error
 from synthlab.config.argument_checks import check_arguments
 from synthlab.config.picture_files import check_picture, save_picture
@@ -103,7 +104,9 @@ def _read(source: str, where: list[str] | None) -> pd.DataFrame:
                 table = pd.read_parquet(source)
             else:
                 _check_last_line(source)
-                table = _drop_count(pd.read_csv(source, dtype={"id": str, "tag": str}, low_memory=False))
+                table = _drop_count(
+                    pd.read_csv(source, dtype=dict.fromkeys(("id", "tag", *ENVIRONMENT), str), low_memory=False)
+                )
         except (OSError, ValueError) as error:
             reason = " ".join(str(getattr(error, "strerror", None) or error).split())
             raise InputError(f"source={source}: cannot be read ({reason}); give a table of runs") from None

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from synthlab.analysis.conditions import Condition, Where, check, conditions
-from synthlab.analysis.tables import horizon_of, join_tags, make_table
+from synthlab.analysis.tables import ENVIRONMENT, horizon_of, join_tags, make_table
 from synthlab.config.base import config_of, kind_of
 from synthlab.errors import DamagedRecord, OlderRecord, UnknownKind
 from synthlab.storage.records import flatten
@@ -17,8 +17,8 @@ from synthlab.storage.store import Store
 
 PART = 250  # number of runs in memory at a time
 # Columns before and after the settings; metrics are last.
-FIRST, LAST = ("id", "kind", "status", "weights", "tag"), ("error", "diverged_at", "length")
-TYPES = dict.fromkeys(("id", "kind", "status", "tag", "error"), "string") | {"weights": "boolean"}
+FIRST, LAST = ("id", "kind", "status", "weights", "tag", *ENVIRONMENT), ("error", "diverged_at", "length")
+TYPES = dict.fromkeys(("id", "kind", "status", "tag", "error", *ENVIRONMENT), "string") | {"weights": "boolean"}
 TYPES |= dict.fromkeys(("diverged_at", "length"), "Int64")
 
 
@@ -138,6 +138,7 @@ class Collection:
         failure = self.store.read_failure(identity)
         about = {"id": identity, "kind": failure.config.kind, "status": "failed", "weights": False}
         about["tag"] = join_tags(self.store.tags.get(identity, ()))
+        about |= {name: failure.environment.get(name) for name in ENVIRONMENT}
         return about | flatten(failure.config.model_dump()) | {"error": failure.error}
 
     def _part(self, rows: pd.DataFrame) -> Iterator[pd.DataFrame]:

@@ -46,6 +46,18 @@ def render_records(records: Sequence[Record]) -> str:
     return "\n\n".join(map(_block, by_family(records))) or "no records"
 
 
+def describe_recorded(records: Sequence[Record], asked: int) -> str:
+    """Return a line on the records that were read and not trained, of so many runs that were ``asked`` for."""
+    parts = [
+        " or ".join(dict.fromkeys(str(record.environment.get(name, "?")) for record in records))
+        for name in ("torch", "device")
+    ]
+    days = sorted({str(record.environment.get("started", "?"))[:10] for record in records})
+    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    what = "nothing was trained: the run is" if asked == 1 else f"{len(records)} of {asked} runs are"
+    return f"{what} recorded ({when}, torch {parts[0]}, {parts[1]})"
+
+
 def _block(records: Sequence[Record]) -> str:
     lines = [_headline(records)]
     finished = [record for record in records if record.diverged_at is None]

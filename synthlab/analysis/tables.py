@@ -10,6 +10,8 @@ from synthlab.analysis.conditions import to_text
 from synthlab.config.base import Config
 from synthlab.storage.records import Record
 
+ENVIRONMENT = ("torch", "device")  # where a run was trained: no part of its identity, but columns of tables
+
 
 def make_table(records: Sequence[Record]) -> pd.DataFrame:
     """Return a row for each run and test length: identity, outcome and settings, then metrics and horizon."""
@@ -151,7 +153,7 @@ def run_row(record: Record) -> dict[str, Any]:
     """Return the row of a run without its metrics by length."""
     run = {"id": record.config.id, "kind": record.config.kind, "status": record.status, "weights": bool(record.weights)}
     run["tag"] = join_tags(record.tags)
-    run |= record.settings()
+    run |= {name: record.environment.get(name) for name in ENVIRONMENT} | record.settings()
     if record.diverged_at is not None:
         return run | {"diverged_at": record.diverged_at, "horizon": float("nan")}
     return run | (horizon_of(record) or {"horizon": float("nan")})

@@ -8,6 +8,7 @@ from synthlab.cli import hydra_app
 def task(raw: dict[str, Any]) -> bool:
     """Train the run that the config describes, unless it is recorded, and print it; return False if it diverged."""
     with hydra_app.pause_garbage_collection():
+        from synthlab.analysis.printing import describe_recorded
         from synthlab.config.base import bookkeeping, resolve
         from synthlab.output import say
         from synthlab.storage.store import Store
@@ -19,8 +20,10 @@ def task(raw: dict[str, Any]) -> bool:
     tracker = tracker_of(given["tracker"], store.tag)
     count_workers(given["workers"])  # also refuses an invalid number of workers, though one run needs only one
     retry = given["retry"] or "failed"
+    was_recorded = store.holds(config)
     records = ensure([config], store, progress=False, device=given["device"], tracker=tracker, retry=retry)
-    say(f"{records}\nrecord: {store.path(config.id)}\n")
+    told = f"\n{describe_recorded(records, 1)}" * was_recorded
+    say(f"{records}\nrecord: {store.path(config.id)}{told}\n")
     return records[0].diverged_at is None
 
 

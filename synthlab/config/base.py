@@ -19,7 +19,8 @@ from pydantic import (
     model_serializer,
 )
 
-from synthlab.config.registry import STRICT, did_you_mean, validate
+from synthlab.config.registry import STRICT, did_you_mean, find_class, validate
+from synthlab.config.sources import HASH, hash_source, is_own, without_sources
 from synthlab.errors import InputError, UnknownKind, format_error
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ class Protocol(Settings):
     clip: PositiveFloat | None = None
     schedule: Literal["cosine", "linear", "constant"] = "cosine"
     options: dict[str, Any] = {}
+    source_hash: str | None = None  # of an optimizer of the user: see ``sources``
 
     @field_validator("weight_decay")
     @classmethod
@@ -230,7 +232,10 @@ class Config(Settings, ABC):
 
         Raises InputError for a run that could not be trained or tested.
         """
-        return cls.load_family().resolve(raw)
+        config = cls.load_family().resolve(raw)
+        name, field = config.protocol.optimizer, "protocol.optimizer"
+        found = hash_source(find_class(name, field)) if is_own(name) else None
+        return config.model_copy(update={"protocol": config.protocol.model_copy(update={HASH: found})})
 
     @classmethod
     def load_family(cls) -> "Family[Any]":  # of runs of its own kind
@@ -257,6 +262,11 @@ class Config(Settings, ABC):
     def id(self) -> str:
         """The run's identity: see ``identity_of``."""
         return identity_of(self.identifying, self.results_version)
+
+    @property
+    def id_without_sources(self) -> str:
+        """The identity that the run would have if the sources of the user's classes were no part of it."""
+        return identity_of(without_sources(self.identifying), self.results_version)
 
     @property
     @abstractmethod

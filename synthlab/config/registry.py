@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeGuard, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
+from synthlab.config.sources import HASH, hash_source, is_own, own_classes
 from synthlab.errors import InputError, format_error
 
 Answer = TypeVar("Answer")
@@ -68,7 +69,7 @@ class Registry(Mapping[str, type[Member]], Generic[Member]):
         if not _is_member(config):
             raise InputError(f"{field}={show(config)}: must be a mapping with a name; choose from {', '.join(self)}")
         member = self.find(config["name"], field)
-        given = {key: value for key, value in config.items() if key != "name"}
+        given = {key: value for key, value in config.items() if key not in _beside(config["name"])}
         with catch_errors(field, config["name"], "be made"):
             arguments = dict(iter(validate(_schema(member), given, field)))  # iter: an argument may be named keys
         # A mapping with a name is a member within a member, such as the inner encoding of randomized positions.
@@ -76,9 +77,13 @@ class Registry(Mapping[str, type[Member]], Generic[Member]):
         return arguments | {key: self.complete(value, f"{field}.{key}") for key, value in nested.items()}
 
     def complete(self, config: Mapping[str, Any], field: str | None = None) -> dict[str, Any]:
-        """Return ``config``, checked, with defaults filled in and numbers converted to the declared types."""
+        """Return ``config``, checked, with defaults filled in and numbers converted to the declared types.
+
+        A class of the user has the hash of its source too (``sources``), as it is now.
+        """
         arguments = self.arguments(config, field)
-        return {"name": config["name"], **arguments}
+        own = {HASH: hash_source(self.find(config["name"], field))} if is_own(config["name"]) else {}
+        return {"name": config["name"], **arguments, **own}
 
     def build(self, config: Mapping[str, Any], *args: Any, field: str | None = None) -> Member:
         """Return an instance of the class that ``config`` names. ``args`` are further arguments, such as sizes."""
@@ -211,6 +216,11 @@ def did_you_mean(name: Any, choices: Iterable[Any]) -> str:
     return f", did you mean {close[0]}?" if close else ""
 
 
+def _beside(name: Any) -> tuple[str, ...]:
+    """Return the keys of a member that are no arguments of its class."""
+    return ("name", HASH) if is_own(name) else ("name",)
+
+
 def _is_member(value: Any) -> TypeGuard[Mapping[str, Any]]:
     return isinstance(value, Mapping) and "name" in value
 
@@ -266,3 +276,12 @@ def find_class(name: str, field: str) -> Any:
     except BaseException as error:  # a user's module can fail in any way
         reason = format_error(error)
         raise InputError(f"{field}={name}: cannot be imported ({reason}); give package.module:Class") from None
+
+
+def find_changed(config: Mapping[str, Any]) -> list[str]:
+    """Return each class of the user whose source is not that of a run's plain ``config``, as ``encoding=mine:Mine``.
+
+    Raises InputError for a class that cannot be imported.
+    """
+    found = own_classes(config)
+    return [f"{place}={name}" for place, name, was in found if hash_source(find_class(name, place)) != was]

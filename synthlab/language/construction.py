@@ -1,7 +1,7 @@
 """Construction of a config's language model, and checks of the config before anything runs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.encodings.length_rope import LengthRoPE
 from synthlab.models.encodings.rope import RoPE
 from synthlab.models.language_model import MODELS
+from synthlab.models.laws import Law, check_laws, measure_model
 from synthlab.positions.samplers import SAMPLERS, check_sampler
 from synthlab.rng import stream
 from synthlab.training.optimizers import check_optimizer
@@ -82,7 +83,17 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
     _check_adapters(config, ensemble)
     _check_texts(config, language)
     check_optimizer(config.protocol, ensemble)
+    check_laws(config, lambda: measure_laws(config))
     return config
+
+
+def measure_laws(config: LanguageConfig) -> Iterator[Law]:
+    """Yield the laws that the encoding, its extension and the model of a run keep, as ``models.laws`` measures them."""
+    ensemble, symbols = build_models([config]), LANGUAGES.build(config.task).vocabulary
+    yield from measure_model(ensemble, symbols)
+    if config.extension is not None:
+        ensemble.encoding = build_extension([config])
+        yield from measure_model(ensemble, symbols, "extension")
 
 
 def _fill(member: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:

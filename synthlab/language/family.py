@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from synthlab.language.config import LanguageConfig
-from synthlab.language.construction import build_adapters, build_extension, build_models, resolve
+from synthlab.language.construction import KINDS, build_adapters, build_extension, build_models, measure_laws, resolve
 from synthlab.language.evaluation import by_context, double_window, score_facts, suffixes, temperature_within
 from synthlab.language.languages import LANGUAGES
 from synthlab.language.languages import LANGUAGES as TASKS
@@ -20,7 +20,17 @@ from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.training.loop import Observer, Training, train_ensemble
 
-__all__ = ["TASKS", "build_models", "evaluate_model", "make_objective", "open_model", "resolve", "train_models"]
+__all__ = [
+    "KINDS",
+    "TASKS",
+    "build_models",
+    "evaluate_model",
+    "make_objective",
+    "measure_laws",
+    "open_model",
+    "resolve",
+    "train_models",
+]
 
 open_model = TrainedLanguage
 

@@ -1,7 +1,7 @@
 """Construction of a config's task, inputs, output map and model, with checks that they fit before anything runs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -12,18 +12,22 @@ from synthlab.config.registry import Registry, ask_member, catch_errors, complet
 from synthlab.errors import InputError
 from synthlab.models.building import build_ensemble, check_encoding, check_parameters
 from synthlab.models.encodings import ENCODINGS
+from synthlab.models.laws import Law, check_laws, measure_model
 from synthlab.models.linear_attention import LinearAttention
 from synthlab.models.packing import ENDS
 from synthlab.models.transformer import Transformer
 from synthlab.regression.config import RunConfig
 from synthlab.regression.inputs import INPUTS, InputDistribution
 from synthlab.regression.outrep import OUTREPS, Chosen, Interval, OutRep, OutRepModule
+from synthlab.regression.outrep.laws import measure_map
 from synthlab.regression.tasks import TASKS, Task
 from synthlab.rng import stream
 from synthlab.training.memory import check_buildable
 from synthlab.training.optimizers import check_optimizer
 from synthlab.training.stopping import check_stop
 
+SYMBOLS = 2  # 0 and 1
+DRAWN = 64  # sequences whose targets a map must invert
 ROUNDING = 1e-4  # tolerance beyond the span, as a fraction of the largest target
 MODELS = Registry("model", nn.Module, {"transformer": Transformer, "linear": LinearAttention})
 KINDS = {kind.kind: kind for kind in (TASKS, INPUTS, ENCODINGS, OUTREPS, MODELS)}
@@ -49,9 +53,20 @@ def resolve(raw: Mapping[str, Any]) -> RunConfig:
     _check(config, task, outrep, model)
     _check_training(config)
     check_optimizer(config.protocol, model)
+    check_laws(config, lambda: measure_laws(config))
     if isinstance(outrep, Chosen):
         candidate_runs(config)
     return config
+
+
+def measure_laws(config: RunConfig) -> Iterator[Law]:
+    """Yield the laws that the encoding, the model and the map of a run keep, as ``models.laws`` measures them."""
+    yield from measure_model(build_models([config]), SYMBOLS)
+    length = max(config.train_length, config.test_length)
+    x = torch.randint(SYMBOLS, (DRAWN, length), generator=torch.Generator().manual_seed(0))
+    task, _, outrep = data(config)
+    ends = torch.tensor(_span(task, config, length))
+    yield from measure_map(outrep, torch.cat((ends, task.targets(x).flatten())))
 
 
 def candidate_runs(config: RunConfig) -> list[RunConfig]:

@@ -12,7 +12,7 @@ from synthlab.models.linear_attention import LinearAttention
 from synthlab.regression.baseline import constant_loss
 from synthlab.regression.choosing import score_candidates
 from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import build_models, map_of, module_of, resolve
+from synthlab.regression.construction import KINDS, build_models, map_of, measure_laws, module_of, resolve
 from synthlab.regression.evaluation import evaluate_lengths, measure_loss
 from synthlab.regression.inputs import INPUTS
 from synthlab.regression.learning import MapTrace, find_learned
@@ -24,7 +24,17 @@ from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training, train_ensemble
 from synthlab.training.stopping import find_stopped_step, train_until_fit
 
-__all__ = ["TASKS", "build_models", "evaluate_model", "make_objective", "open_model", "resolve", "train_models"]
+__all__ = [
+    "KINDS",
+    "TASKS",
+    "build_models",
+    "evaluate_model",
+    "make_objective",
+    "measure_laws",
+    "open_model",
+    "resolve",
+    "train_models",
+]
 
 
 def make_objective(ensemble: nn.Module, configs: Sequence[RunConfig], device: str = "cpu") -> PrefixRegression:

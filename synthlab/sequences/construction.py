@@ -1,7 +1,7 @@
 """Construction of a config's model, and checks of the config before anything runs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any, cast
@@ -13,6 +13,7 @@ from synthlab.errors import InputError
 from synthlab.models.building import build_ensemble, check_encoding
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.language_model import MODELS
+from synthlab.models.laws import Law, check_laws, measure_model
 from synthlab.positions.samplers import SAMPLERS, check_sampler
 from synthlab.rng import stream
 from synthlab.sequences.config import SequencesConfig
@@ -54,7 +55,13 @@ def resolve(raw: Mapping[str, Any]) -> SequencesConfig:
     model = build_models([config])
     _check_positions(config, problem, model)
     check_optimizer(config.protocol, model)
+    check_laws(config, lambda: measure_laws(config))
     return config
+
+
+def measure_laws(config: SequencesConfig) -> Iterator[Law]:
+    """Yield the laws that the encoding and the model of a run keep, as ``models.laws`` measures them."""
+    yield from measure_model(build_models([config]), build_problem(config.task).vocabulary)
 
 
 def build_problem(member: Mapping[str, Any]) -> Problem:

@@ -9,7 +9,7 @@ from synthlab.models.encodings.base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.sequences.config import SequencesConfig
-from synthlab.sequences.construction import build_models, build_problem, resolve
+from synthlab.sequences.construction import KINDS, build_models, build_problem, measure_laws, resolve
 from synthlab.sequences.evaluation import Scorer, by_bin, measure_fit, score_lengths
 from synthlab.sequences.objective import AnswerLoss
 from synthlab.sequences.tasks import PROBLEMS as TASKS
@@ -18,7 +18,17 @@ from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training, train_ensemble
 from synthlab.training.stopping import find_stopped_step, train_until_fit
 
-__all__ = ["TASKS", "build_models", "evaluate_model", "make_objective", "open_model", "resolve", "train_models"]
+__all__ = [
+    "KINDS",
+    "TASKS",
+    "build_models",
+    "evaluate_model",
+    "make_objective",
+    "measure_laws",
+    "open_model",
+    "resolve",
+    "train_models",
+]
 
 
 make_objective = AnswerLoss

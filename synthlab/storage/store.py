@@ -2,7 +2,8 @@
 
 ``runs/ID`` holds a finished or diverged run, ``failed/ID`` the error of a failed run, ``damaged/`` records that were
 found damaged and trained anew, ``leases/`` the runs that are training now, ``sweeps/`` a folder for each sweep,
-``tags/NAME/ID`` an empty file for each run that has a tag.
+``tags/NAME/ID`` an empty file for each run that has a tag, ``sources/PLAIN-ID`` one for each that names a class of the
+user, where PLAIN is the identity that the run would have without the sources of its classes.
 
 Earlier versions kept the records of some kinds in folders of their own (``OLDER``). They are read there, and copied to
 ``runs/`` when their runs are asked for.
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from synthlab.config.base import Config
+from synthlab.config.sources import own_classes
 from synthlab.errors import DamagedRecord, InputError, OlderRecord, StoreError, format_error
 from synthlab.storage.checkpoints import check_save, is_weights, step_of, steps_to_keep, weights_name
 from synthlab.storage.files import Folder, files_at, listing, reason_of
@@ -41,6 +43,7 @@ from synthlab.storage.safe_reading import parse_json
 from synthlab.storage.tags import check_tag, read_tags, write_tag
 
 IDENTITY = re.compile("[0-9a-f]{16}")
+SOURCES = "sources"
 OLDER = ("language", "scalar", "sequences")
 RESUMED = "finished runs are kept, the same command goes on from there"
 ANEW = "a sweep that asks for it trains it anew"
@@ -148,6 +151,17 @@ class Store:
                     copied[where] = copied.get(where, 0) + 1
         return copied
 
+    def count_other_sources(self, configs: Iterable[Config]) -> int:
+        """Count those of the runs that are recorded with another source of a class of the user's own."""
+        own = {config.id_without_sources: config.id for config in configs if any(own_classes(config.model_dump()))}
+        if not own:
+            return 0
+        with listing(self.files):
+            marks = [name.partition("-") for name in self.files.names(SOURCES)]
+        others = {plain for plain, _, identity in marks if plain in own and identity != own[plain]}
+        # Earlier versions of the lab recorded such runs without the source.
+        return len(others | {plain for plain in own.keys() - others if self._is_here(plain)})
+
     def steps(self, config: Config) -> list[int]:
         """Return the steps after which weights of this run are saved. Raises InputError if they cannot be."""
         return steps_to_keep(self.save, config)
@@ -216,6 +230,8 @@ class Store:
                 self._add_weights(identity, encode_files(record))
         else:
             with self.catch_write_errors():
+                if any(own_classes(record.config.model_dump())):
+                    self.files.write(f"{SOURCES}/{record.config.id_without_sources}-{identity}", b"")
                 self.files.write_group(f"runs/{identity}", encode_files(record))
         self.mark([identity])
 
@@ -328,10 +344,10 @@ class Store:
         kept = {name for name in status["sha256"] if name.endswith(".csv") or (is_weights(name) and name in files)}
         same = all(again["sha256"].get(name) == status["sha256"][name] for name in kept)
         if again["status"] != status["status"] or not same:
-            made, here = (_describe_environment(each["environment"]) for each in (status, again))
+            why = _explain_difference(status["environment"], again["environment"])
             raise StoreError(
-                f"{self.path(identity)}: trained again, this run gives other numbers (recorded with {made}; here "
-                f"{here}); its weights cannot be added to the record; give another results folder"
+                f"{self.path(identity)}: trained again, this run gives other numbers ({why}); its weights cannot be "
+                "added to the record; give another results folder"
             )
         more = {name: data for name, data in files.items() if is_weights(name) and name not in status["sha256"]}
         if not more:
@@ -373,6 +389,14 @@ class Store:
             yield
         except OSError as error:
             raise StoreError(f"results={self.files.path('')}: cannot be written ({reason_of(error)}); {hint}") from None
+
+
+def _explain_difference(recorded: dict[str, Any], present: dict[str, Any]) -> str:
+    """Return why a run trained again may have other numbers: another machine or torch, else other code."""
+    made, here = _describe_environment(recorded), _describe_environment(present)
+    if made != here:
+        return f"recorded with {made}; here {here}"
+    return f"recorded with {made}, as here: the code of the lab, or what your classes import, is another since"
 
 
 def _describe_environment(environment: dict[str, Any]) -> str:

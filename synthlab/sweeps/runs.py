@@ -5,7 +5,8 @@ from traceback import walk_tb
 from typing import TypeVar
 
 from synthlab.config.base import Config
-from synthlab.errors import StoreError
+from synthlab.config.registry import find_changed
+from synthlab.errors import InputError, StoreError
 from synthlab.storage.leases import Held, Leases
 from synthlab.storage.records import Failure
 from synthlab.storage.store import Store
@@ -34,6 +35,7 @@ def train_and_record(
 
 def _train(configs: list[Config], store: Store, device: str, tracker: Followed, held: Held) -> None:
     try:
+        _check_sources(configs)
         with tracker.follow(configs) as tracks:
 
             def observe(step: int, losses: list[float]) -> None:
@@ -52,6 +54,13 @@ def _train(configs: list[Config], store: Store, device: str, tracker: Followed, 
             store.write_failure(Failure.from_error(configs[0], error, environment(device)))
         else:
             _for_each(configs, lambda config: _train([config], store, device, tracker, held))
+
+
+def _check_sources(configs: Iterable[Config]) -> None:
+    """Raise InputError for a class of the user that was edited between the start of the sweep and this training."""
+    changed = sorted({each for config in configs for each in find_changed(config.model_dump())})
+    if changed:
+        raise InputError(*(f"{each}: its source changed during the sweep; give the command again" for each in changed))
 
 
 def _for_each(things: Iterable[Each], do: Callable[[Each], None]) -> None:

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from synthlab.analysis.printing import describe_recorded
 from synthlab.analysis.record_list import Records
 from synthlab.config.base import Config
 from synthlab.config.registry import describe_unknown, show
+from synthlab.config.sources import own_classes
 from synthlab.errors import DamagedRecord, InputError, RunsFailed, StoreError
 from synthlab.output import tell
 from synthlab.storage.leases import Leases
@@ -78,9 +80,10 @@ class Sweep(Generic[Kept]):
             for identity in again:
                 self.store.forget_failure(self.asked[identity])
             self.leases.tidy(again)
-        if self.find_missing():
+        if missing := self.find_missing():
             self.store.make_writable()
             self.store.tidy()
+            self._tell_of_sources(missing)
 
     def find_missing(self) -> list[Config]:
         """Return the runs that are neither recorded nor failed, in the order of the request."""
@@ -152,6 +155,14 @@ class Sweep(Generic[Kept]):
         }
         self.outcome.missing = len(self.asked) - len(self.outcome.kept) - len(failed)
         return self.outcome
+
+    def _tell_of_sources(self, missing: list[Config]) -> None:
+        """Print a line if missing runs are recorded with another source of the user's classes."""
+        number = self.store.count_other_sources(missing)
+        if number:
+            names = ", ".join(sorted({name for each in missing for _, name, _ in own_classes(each.model_dump())}))
+            what = "1 run was" if number == 1 else f"{number} runs were"
+            tell(f"{names}: its source has changed since {what} recorded; trained anew, and the old records stay")
 
     def _find_existing(self, folder: str = "runs") -> set[str]:
         """Return which of the runs are recorded (or ``failed``).
@@ -262,6 +273,8 @@ def ensure(
     workers, device = count_workers(workers), find_device(device)
     sweep = Sweep(configs, store, keep=lambda record: record)
     sweep.prepare(retry)
+    if progress and sweep.outcome.kept:
+        tell(describe_recorded([*sweep.outcome.kept.values()], len(sweep.asked)))
     if sweep.find_missing():
         with sweep.progress(progress):
             sweep.train(workers if device == "cpu" else 1, device, tracker=tracker)

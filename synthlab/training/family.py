@@ -4,7 +4,7 @@ A family is a module, which its configs name as ``family_module``. Tables, plots
 ``synthlab.metrics.Measures`` instead.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import pandas as pd
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from synthlab.config.base import Config
 from synthlab.config.registry import Registry
+from synthlab.models.laws import Law
 from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training
 from synthlab.training.trained import TrainedModel
@@ -34,6 +35,15 @@ class Family(Protocol[Run]):
     @property
     def TASKS(self) -> Registry[Any]:
         """The tasks of the family, by name."""
+        ...
+
+    @property
+    def KINDS(self) -> Mapping[str, Registry[Any]]:
+        """The registry of each config group whose members are classes, by the group."""
+        ...
+
+    def measure_laws(self, config: Run) -> Iterator[Law]:
+        """Yield the laws that the classes of a run keep: models, encodings, maps."""
         ...
 
     def resolve(self, raw: Mapping[str, Any]) -> Config:

@@ -1,6 +1,7 @@
 """Trained models: opened from a record, used for predictions, inspected, trained further."""
 
 import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from synthlab.config.argument_checks import check_arguments, read_list, shorten
-from synthlab.config.registry import describe_unknown, forbid_imports, show
+from synthlab.config.registry import describe_unknown, find_changed, forbid_imports, show
 from synthlab.errors import InputError
 from synthlab.inspection.activations import Activations, run_with_cache, run_with_hooks
 from synthlab.inspection.hooked import HookedTransformer
@@ -65,10 +66,20 @@ class TrainedModel(ABC):
         self.record = record
         self.step = config.steps if step is None else check_step(step, config, f"step={show(step)}")
         with forbid_imports():
+            self._warn_of_changes()
             self.module = self.build()
             kept = record.weights.get(self.step)
             weights = train_again(record, self.step) if kept is None else kept()
         load_weights(self.module, weights, config, self.step)
+
+    def _warn_of_changes(self) -> None:
+        changed = ", ".join(find_changed(self.record.config.model_dump()))
+        if changed:
+            warnings.warn(
+                f"record {self.record.config.id}: {changed} has another source now than when the run was recorded; the "
+                "model runs the present one",
+                stacklevel=6,  # the caller of Record.model or load_model, each of which calls open_model
+            )
 
     def build(self) -> nn.Module:
         """Return a model of the run's architecture, with initial weights.

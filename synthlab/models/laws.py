@@ -1,0 +1,136 @@
+"""Laws of models and encodings: what must be true of every one, measured on a few short sequences.
+
+The tests measure them for the lab's own, ``check_laws`` for a class of the user before its first run, and ``synthlab
+check`` for any class by name. A class that breaks a law trains without an error, and its numbers look sound.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, cast
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from synthlab.config.sources import own_classes
+from synthlab.errors import InputError
+from synthlab.models.attention import Causal, causal_mask
+from synthlab.models.encodings.base import Encoding
+from synthlab.models.language_model import LanguageModel, takes_shortcuts
+from synthlab.models.packing import ENDS, with_ends
+from synthlab.models.transformer import Decoder, Transformer
+
+ROWS, LENGTH, CUT = 3, 9, 4  # sequences, their symbols, and the symbols that two of them share
+ROUNDING = 1e-4  # the largest difference that counts as rounding, relative to the largest output
+NOISE = 0.1  # standard deviation of what is added to parameters, since many begin with zeros
+PROBED = ("encoding", "extension", "model", "outrep")  # groups whose classes have laws
+BROKEN = "breaks a law"
+_sound = set[str]()  # the settings whose classes were found to keep their laws
+
+
+class Law(NamedTuple):
+    """A law in words, the config group it is about, and by how much it is missed, relative to the largest output."""
+
+    field: str
+    says: str
+    missed_by: float
+    tolerance: float = ROUNDING
+
+    @property
+    def holds(self) -> bool:
+        """True if the difference is no more than rounding."""
+        return self.missed_by <= self.tolerance
+
+
+def check_laws(config: Any, measure: Callable[[], Iterable[Law]]) -> None:
+    """Raise InputError if a class of the user that a run names breaks a law; each class and source is measured once.
+
+    Args:
+        config: The run.
+        measure: Function that measures the laws of its classes.
+    """
+    values = config.model_dump()
+    groups = {field: values[field] for field in PROBED if isinstance(values.get(field), dict)}
+    own = {field: next(own_classes({field: member}), None) for field, member in groups.items()}
+    if not any(own.values()):
+        return
+    key = json.dumps([groups, *map(values.get, ("kind", "task", "train_length", "test_length"))], sort_keys=True)
+    if key in _sound:
+        return
+    try:
+        laws = list(measure())
+    except Exception:  # training will raise it too, and record it with its traceback
+        return
+    broken = []
+    for law in laws:
+        # A law about an encoding may be broken by the model that uses it.
+        blamed = own.get(law.field) or (own.get("model") if law.field == "encoding" else None)
+        if blamed and not law.holds:
+            place, name, _ = blamed
+            broken.append(f"{place}={name}: {BROKEN}: {law.says} (relative error {law.missed_by:.2g})")
+    if broken:
+        raise InputError(*broken)
+    _sound.add(key)
+
+
+def measure_model(model: nn.Module, symbols: int, field: str = "encoding") -> Iterator[Law]:
+    """Yield the laws of an ensemble of one that reads ``symbols`` symbols, and of its encoding.
+
+    Each is measured with the parameters as they are, and with noise added to them, which is left there. Laws whose
+    outputs are no numbers are left out, since training will tell.
+
+    Args:
+        model: The model.
+        symbols: The number of symbols.
+        field: The config group of its encoding.
+    """
+    training = model.training
+    model.eval()
+    found: dict[str, float] = {}
+    with torch.no_grad():
+        for add_noise in (False, True):
+            for parameter in model.parameters() if add_noise else ():
+                parameter.add_(NOISE * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)))
+            for says, expected, given in _compare(model, symbols):
+                missed_by = float((given - expected).abs().max() / expected.abs().max().clamp(min=1e-30))
+                if missed_by == missed_by:
+                    found[says] = max(found.get(says, 0.0), missed_by)
+    model.train(training)
+    of = field if isinstance(model, Decoder) else "model"
+    yield from (Law(of, says, missed_by) for says, missed_by in found.items())
+
+
+def _compare(model: nn.Module, symbols: int) -> Iterator[tuple[str, Tensor, Tensor]]:
+    """Yield each law with two tensors of outputs that it says are equal."""
+    encoding = getattr(model, "encoding", None)
+    length = int(min(LENGTH, encoding.longest() - ENDS)) if isinstance(encoding, Encoding) else LENGTH
+    if length <= CUT:
+        return
+    x = torch.randint(symbols, (1, ROWS, length), generator=torch.Generator().manual_seed(0))
+    changed = torch.cat((x[..., :CUT], (x[..., CUT:] + 1) % symbols), -1)
+    whole = model(x)
+    yield "no output depends on a later token", whole[:, :, :CUT], model(changed)[:, :, :CUT]
+    if isinstance(encoding, Encoding) and not encoding.packs:
+        return  # it depends on the length of the text, or draws positions for each
+    says = "a prefix has the outputs that it has alone"
+    if not isinstance(model, Transformer):
+        yield says, model(x[..., :CUT])[:, :, :CUT], whole[:, :, :CUT]
+    else:
+        alone = torch.cat([_predict_alone(model, x[..., :k]) for k in range(1, length + 1)], -1)
+        yield says, alone, whole
+        yield says, alone, model(x, torch.arange(length + ENDS).expand(1, ROWS, -1))  # packed, without the token table
+    if takes_shortcuts(model):
+        sizes = torch.tensor([[length, CUT, length]])
+        ragged = cast(LanguageModel, model).without_padding(x, None, sizes)
+        yield "texts in one row do not see each other", whole[:, 1, :CUT], ragged[:, 1, :CUT]
+
+
+def _predict_alone(model: Transformer, x: Int[Tensor, "E B L"]) -> Float[Tensor, "E B 1"]:
+    """Return the prediction for whole sequences, laid out plainly: nothing packed, no table."""
+    tokens = torch.stack([with_ends(rows) for rows in x])
+    positions = torch.arange(tokens.shape[-1]).view(1, 1, -1)
+    layout = Causal.build(model.encoding, positions, causal_mask(tokens.shape[-1], x.device))
+    h = model.embed(tokens, positions)
+    for block in model.blocks:
+        h = block(h, layout, model.encoding)
+    return model.head(model.norm(h[:, :, -1:])).squeeze(-1)

@@ -1,0 +1,200 @@
+"""The source of a class of one's own is part of the identity of its runs: an edited class never gets old numbers."""
+
+import importlib
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import synthlab
+from support.configs import QUICK
+from synthlab.analysis.tables import label_series
+from synthlab.config.base import resolve
+from synthlab.config.composition import compose, to_overrides
+from synthlab.config.registry import find_changed
+from synthlab.config.sources import hash_source, own_classes, without_sources
+from synthlab.errors import InputError
+from synthlab.storage.store import Store
+from synthlab.sweeps.runs import train_and_record
+
+CLASS = '''
+import torch
+from synthlab import Encoding
+
+SLOPE = {slope}
+
+class Slope(Encoding):
+    """Logits lowered by the distance."""
+    def __init__(self, dims, /, inner: dict | None = None):
+        super().__init__()
+    def bias(self, query, key):
+        return SLOPE * (key - query).unsqueeze(-3)
+'''
+OPTIMIZER = """
+import torch
+
+class Slow(torch.optim.SGD):
+    def __init__(self, parameters, lr):
+        super().__init__(parameters, lr * {factor})
+"""
+
+
+@pytest.fixture
+def edit(tmp_path, monkeypatch):
+    """Write a module of the user's own, and import it as a new process does."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def write(text: str, name: str = "mine_edited"):
+        (tmp_path / f"{name}.py").write_text(text)
+        sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        sys.path_importer_cache.clear()
+        monkeypatch.setattr(sys, "dont_write_bytecode", True)  # its time stamp may equal that of the edit
+        return importlib.import_module(name)
+
+    yield write
+    sys.modules.pop("mine_edited", None)
+
+
+def run(tmp_path: Path, **settings):
+    return synthlab.run(results=tmp_path / "results", **(QUICK | settings))
+
+
+OWN = {"encoding": "mine_edited:Slope"}
+
+
+def test_an_edited_class_is_trained_anew_its_old_record_stays_and_one_line_says_so(edit, tmp_path, capsys):
+    edit(CLASS.format(slope=0.1))
+    (first,) = run(tmp_path, **OWN)
+    edit("# a comment\n\n" + CLASS.format(slope=0.1))
+    (same,) = run(tmp_path, **OWN)
+    assert same.config.id == first.config.id
+    assert capsys.readouterr().err.splitlines()[-1].startswith("nothing was trained: the run is recorded (2")
+    edit(CLASS.format(slope=0.9))
+    (second,) = run(tmp_path, **OWN, progress=False)
+    line = (
+        "mine_edited:Slope: its source has changed since 1 run was recorded; trained anew, and the old records stay\n"
+    )
+    assert capsys.readouterr().err == line
+    assert second.config.id != first.config.id
+    assert not second.training.equals(first.training)
+    run(tmp_path, **OWN, progress=False)
+    assert capsys.readouterr().err == ""  # asked again, it is recorded
+    assert len(list(Store(tmp_path / "results").ids())) == 2
+
+
+def test_tables_and_series_tell_the_sources_of_a_class_apart(edit, tmp_path):
+    for slope in (0.1, 0.9):
+        edit(CLASS.format(slope=slope))
+        run(tmp_path, **OWN, progress=False)
+    table = synthlab.load_records(tmp_path / "results")
+    assert table["encoding.source_hash"].nunique() == 2
+    assert {"torch", "device"} <= {*table}
+    assert all(re.fullmatch(r"encoding\.source_hash=\w{8}", each) for each in set(label_series(table)))
+
+
+def test_a_model_says_that_its_class_has_changed_since(edit, tmp_path):
+    edit(CLASS.format(slope=0.1))
+    (record,) = run(tmp_path, **OWN, progress=False, save="weights")
+    assert synthlab.load_model(record).step == 4  # no warning, which would be an error here
+    edit(CLASS.format(slope=0.9))
+    with pytest.warns(UserWarning, match=f"{record.config.id}: encoding=mine_edited:Slope has another source now"):
+        synthlab.load_model(record)
+
+
+def test_a_class_that_changes_between_a_sweeps_start_and_its_training_fails_there(edit, tmp_path):
+    edit(CLASS.format(slope=0.1))
+    config, store = resolve(compose([*to_overrides(QUICK | OWN)])), Store(tmp_path / "results")
+    edit(CLASS.format(slope=0.9))  # what a worker imports
+    train_and_record([config], store)
+    assert not store.holds(config)
+    assert "encoding=mine_edited:Slope: its source changed during the sweep" in str(store.failure(config))
+
+
+def test_a_record_of_a_version_that_knew_no_sources_is_not_taken_for_the_present_class(edit, tmp_path, capsys):
+    edit(CLASS.format(slope=0.1))
+    config, store = resolve(compose([*to_overrides(QUICK | OWN)])), Store(tmp_path / "results")
+    older = config.model_copy(update={"encoding": without_sources(config.encoding)})
+    assert older.id == config.id_without_sources
+    assert find_changed(older.model_dump()) == ["encoding=mine_edited:Slope"]
+    (record,) = run(tmp_path / "other", **OWN, progress=False)
+    store.write(replace(record, config=older))
+    assert store.count_other_sources([config]) == 1
+    assert run(tmp_path, **OWN, progress=False)[0].config.id == config.id
+
+
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+def test_an_optimizer_of_ones_own_has_its_source_too(edit, factor):
+    raw = compose(["protocol.optimizer=mine_edited:Slow"]) if edit(OPTIMIZER.format(factor=1.0)) else {}
+    first = resolve(raw)
+    edit(OPTIMIZER.format(factor=factor))
+    assert resolve(raw).id != first.id == resolve(raw).model_copy(update={"protocol": first.protocol}).id
+    again = resolve(first.model_dump() | {"protocol": first.model_dump()["protocol"] | {"optimizer": "sgd"}})
+    assert again.protocol.source_hash is None
+
+
+def test_a_class_within_another_member_counts_and_the_labs_own_and_torchs_do_not(edit):
+    edit(CLASS.format(slope=0.1))
+    config = resolve(compose(["encoding=randomized", "encoding.span=64", "encoding@encoding.inner=rope"]))
+    inner = {**config.encoding, "inner": {"name": "mine_edited:Slope"}}
+    named = resolve(config.model_dump() | {"encoding": inner})
+    assert [(place, name) for place, name, _ in own_classes(named.model_dump())] == [
+        ("encoding.inner", "mine_edited:Slope")
+    ]
+    readout = resolve(compose(["protocol.optimizer=torch.optim:RMSprop"]))
+    assert list(own_classes(readout.model_dump())) == []
+    assert "source" not in str(readout.model_dump())
+
+
+def test_the_hash_is_of_the_syntax_tree_of_the_whole_file(edit):
+    hashes = [
+        hash_source(edit(text).Slope)
+        for text in (
+            CLASS.format(slope=0.1),
+            CLASS.format(slope="0.10  # ten"),  # the same number
+            CLASS.format(slope=0.2),  # outside the class
+            CLASS.format(slope=0.1).replace("-3", "-3 + 0"),
+        )
+    ]
+    assert hashes[0] == hashes[1]
+    assert len(set(hashes)) == 3
+
+
+def test_a_class_without_a_file_is_known_by_its_functions():
+    def define(text: str) -> type:
+        space: dict = {"__name__": "a_cell_of_a_notebook"}
+        exec(text, space)
+        return space["Own"]
+
+    one, two = (define(f"class Own:\n    def f(self):\n        return {self_}") for self_ in ("self", "self.x"))
+    assert hash_source(one) != hash_source(two)
+
+
+def test_reading_a_record_of_an_own_class_imports_nothing(edit, tmp_path):
+    edit(CLASS.format(slope=0.1))
+    (record,) = run(tmp_path, **OWN, progress=False)
+    sys.modules.pop("mine_edited")
+    assert len(synthlab.load_records(tmp_path / "results")["id"].unique()) == 1
+    assert "mine_edited" not in sys.modules
+    with pytest.raises(InputError, match="is not imported, and reading a record imports nothing"):
+        synthlab.load_model(record)
+
+
+def test_settings_files_count_by_their_values_and_torch_device_and_release_do_not(tmp_path):
+    """What else could change numbers: see docs/sweeps.md."""
+    for name, comment, rate in (("one", "", 1e-3), ("two", "# a word\n", 1e-3), ("three", "", 2e-3)):
+        (tmp_path / name / "protocol").mkdir(parents=True)
+        text = Path("conf/protocol/lab.yaml").read_text()
+        (tmp_path / name / "protocol" / "own.yaml").write_text(comment + re.sub(r"(?m)^lr: .*$", f"lr: {rate}", text))
+    ids = []
+    for name in ("one", "two", "three"):
+        raw = compose([f"hydra.searchpath=[{tmp_path / name}]", "protocol=own"])
+        ids.append(resolve(raw).id)
+    assert ids[0] == ids[1] != ids[2]
+    config = resolve(compose(["device=cuda"]))
+    assert config.id == resolve(compose(["device=cpu"])).id
+    assert "torch" not in config.model_dump()
+    other = type("Later", (type(config),), {"results_version": config.results_version + 1})
+    assert other.model_construct(**dict(config)).id != config.id  # a version of the lab with other numbers

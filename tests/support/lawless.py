@@ -1,0 +1,101 @@
+"""Classes as a user may write them that train without an error, and whose numbers are wrong; and one that is sound."""
+
+import math
+
+import torch
+
+from synthlab.models.encodings.base import Dims, Encoding
+from synthlab.models.layers import ensemble_parameter, gather_rows, init_normal
+from synthlab.regression.outrep import Interval, OutRep
+
+
+class Contextual(Encoding):
+    """CoPE (Golovneva et al., 2024) in ``products``: sums gates over keys, which are packed and not yet masked."""
+
+    def __init__(self, dims, /, most: int = 16):
+        super().__init__()
+        self.most, self.table = most, ensemble_parameter(dims.models, dims.width // dims.heads, most)
+
+    def initialise(self, generators):
+        init_normal(self.table, 0.5, generators)
+
+    def products(self, q, k, relative, multiply):
+        logits = multiply(q, k)
+        places = torch.sigmoid(logits).flip(-1).cumsum(-1).flip(-1).clamp(max=self.most - 1)
+        below, above = ((q @ self.table[:, None, None]).gather(-1, f(places).long()) for f in (torch.floor, torch.ceil))
+        return logits + below + (above - below) * (places - places.floor())
+
+
+class SeesTheFuture(Encoding):
+    def __init__(self, dims, /):
+        super().__init__()
+
+    def embed(self, h, positions):
+        return h + 0.5 * h.mean(2, keepdim=True)
+
+
+class MixesTokens(Encoding):
+    """Adds the token before to each: causal, but a row holds several texts."""
+
+    def __init__(self, dims, /):
+        super().__init__()
+
+    def embed(self, h, positions):
+        return h + torch.nn.functional.pad(h, (0, 0, 1, 0))[:, :, :-1]
+
+
+class Twice(OutRep):
+    domain = image = Interval(0.0, math.inf)
+
+    def f(self, x):
+        return x
+
+    def f_inverse(self, z):
+        return 2 * z
+
+
+class Noise(Twice):
+    def f(self, x):
+        return x + torch.rand(x.shape, generator=torch.Generator().manual_seed(0))
+
+    def f_inverse(self, z):
+        return z
+
+
+class Sine(Twice):
+    image = Interval(-1.0, 1.0)
+
+    def f(self, x):
+        return x.sin()
+
+    def f_inverse(self, z):
+        return z.asin()
+
+
+class Recurrent(torch.nn.Module):
+    """Logits of the next token from an exponential average of those before."""
+
+    def __init__(self, make_encoding, generators, vocabulary, /):
+        super().__init__()
+        self.encoding = make_encoding(Dims(4, 1, len(generators)))
+        self.table = ensemble_parameter(len(generators), vocabulary, vocabulary)
+        init_normal(self.table, 1.0, generators)
+
+    def forward(self, x, positions=None):
+        states = [gather_rows(self.table, x)[:, :, 0]]
+        for after in gather_rows(self.table, x)[:, :, 1:].unbind(2):
+            states.append(0.5 * states[-1] + after)
+        return torch.stack(states, 2)
+
+
+class Backwards(Recurrent):
+    def forward(self, x, positions=None):
+        return super().forward(x.flip(-1)).flip(2)
+
+
+class Forgetful(Recurrent):
+    """Draws its initial weights from torch's own generator, and not from those of the runs."""
+
+    def __init__(self, make_encoding, generators, vocabulary, /):
+        super().__init__(make_encoding, generators, vocabulary)
+        torch.nn.init.normal_(self.table)
