@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeGuard, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
-from synthlab.config.sources import HASH, hash_source, is_own, own_classes
+from synthlab.config.sources import HASH, check_imported, hash_source, is_own, own_classes
 from synthlab.errors import InputError, format_error
 
 Answer = TypeVar("Answer")
@@ -82,8 +82,12 @@ class Registry(Mapping[str, type[Member]], Generic[Member]):
         A class of the user has the hash of its source too (``sources``), as it is now.
         """
         arguments = self.arguments(config, field)
-        own = {HASH: hash_source(self.find(config["name"], field))} if is_own(config["name"]) else {}
-        return {"name": config["name"], **arguments, **own}
+        name = config["name"]
+        if not is_own(name):
+            return {"name": name, **arguments}
+        made = self.find(name, field)
+        check_imported(field or self.kind, name, made)
+        return {"name": name, **arguments, HASH: hash_source(made)}
 
     def build(self, config: Mapping[str, Any], *args: Any, field: str | None = None) -> Member:
         """Return an instance of the class that ``config`` names. ``args`` are further arguments, such as sizes."""

@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
+from synthlab.errors import InputError
+
 HASH = "source_hash"  # the key beside the name of a class of the user
 EXEMPT = ("synthlab", "experiments", "theory", "classroom", "torch")  # packages whose classes have no hash
 
@@ -27,10 +29,32 @@ def is_own(name: Any) -> bool:
 def hash_source(made: type) -> str:
     """Return eight digits that identify the source of a class: its whole file, or its own functions without a file."""
     try:
-        tree = _plain(ast.parse(Path(inspect.getfile(made)).read_text(encoding="utf-8")))
+        return _hash_file(inspect.getfile(made))
     except (OSError, TypeError, ValueError, SyntaxError):  # defined in a notebook, or compiled
-        tree = {name: _read_function(value) for name, value in sorted(vars(made).items()) if inspect.isroutine(value)}
-    return hashlib.sha256(repr(tree).encode(errors="backslashreplace")).hexdigest()[:8]
+        functions = {name: _read_function(each) for name, each in sorted(vars(made).items()) if inspect.isroutine(each)}
+        return _digest(functions)
+
+
+def check_imported(field: str, name: str, made: type) -> None:
+    """Raise InputError if the file of a class has changed since this process imported it, as in a notebook."""
+    known = hash_source(made)
+    try:
+        present = _hash_file(inspect.getfile(made))
+    except (OSError, TypeError, ValueError, SyntaxError):
+        return
+    if present != known:
+        module = made.__module__
+        raise InputError(
+            f"{field}={name}: its file has changed since {module} was imported; restart Python, or importlib.reload it"
+        )
+
+
+def _hash_file(path: str) -> str:
+    return _digest(_plain(ast.parse(Path(path).read_text(encoding="utf-8"))))
+
+
+def _digest(source: Any) -> str:
+    return hashlib.sha256(repr(source).encode(errors="backslashreplace")).hexdigest()[:8]
 
 
 def _plain(node: Any) -> Any:

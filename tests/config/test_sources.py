@@ -148,6 +148,21 @@ def test_a_class_within_another_member_counts_and_the_labs_own_and_torchs_do_not
     assert "source" not in str(readout.model_dump())
 
 
+def test_a_file_that_changed_after_its_import_is_named_and_not_taken_for_what_runs(edit, tmp_path):
+    made = edit(CLASS.format(slope=0.1))
+    file = Path(made.__file__)
+    run(tmp_path, **OWN, progress=False)
+    file.write_text("# only a comment\n" + file.read_text())
+    run(tmp_path, **OWN, progress=False)
+    file.write_text(CLASS.format(slope=0.9))
+    with pytest.raises(
+        InputError, match=r"encoding=mine_edited:Slope: its file has changed since mine_edited was imported"
+    ):
+        run(tmp_path, **OWN, progress=False)
+    importlib.reload(made)
+    assert len(run(tmp_path, **OWN, progress=False)) == 1
+
+
 def test_the_hash_is_of_the_syntax_tree_of_the_whole_file(edit):
     hashes = [
         hash_source(edit(text).Slope)
