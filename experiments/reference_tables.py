@@ -3,7 +3,8 @@
 import inspect
 import re
 from collections.abc import Iterator
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, get_args
 
 from experiments.papers import papers
 from synthlab.config.comments import comments_of_member, find_group_files
@@ -24,6 +25,7 @@ GROUPS = {
     "models": "model",
     "protocols": "protocol",
 }
+HOOKS = ("embed", "rotate", "sharpen", "bias", "relative", "products")  # what an encoding does to a forward pass
 STANDS_FOR = re.compile(r".*: conf/encoding/(\w+)\.yaml")
 
 
@@ -32,7 +34,11 @@ def make_tables() -> dict[str, Rows]:
     tables = {f"tasks_{family}": list_members("task", tasks_of(family)) for family in families()}
     tables |= {name: list_members(group) for name, group in GROUPS.items()}
     tables |= {f"metrics_{family}": list_metrics(family) for family in families()}
-    tables["hooks"] = [{"hook": f"`{name}`", "what it does": text} for name, text in find_hooks()]
+    texts = dict(find_hooks())
+    tables["hooks"] = [describe_hook(name, texts[name]) for name in HOOKS]
+    tables["members"] = [
+        {"member": f"`{name}`", "what it does": text} for name, text in texts.items() if name not in HOOKS
+    ]
     tables |= {f"claims_{name}": list_claims(name) for name in papers()}
     return {LIST + name: rows for name, rows in tables.items()}
 
@@ -68,6 +74,24 @@ def find_hooks() -> Iterator[tuple[str, str]]:
     for name, text in [*methods.items(), *((name, comment) for comment, name in comments)]:
         first = text.split("\n\n")[0].replace("\n", " ").split(". ")[0]
         yield name, first.rstrip(".").replace("``", "`")
+
+
+def describe_hook(name: str, text: str) -> dict[str, str]:
+    """Return the row of a hook: what it takes and returns, with shapes, and what it does."""
+    signature = inspect.signature(getattr(Encoding, name))
+    taken = [f"{each.name} {_shape(each.annotation)}" for each in signature.parameters.values() if each.name != "self"]
+    returned = _shape(signature.return_annotation)
+    return {"hook": f"`{name}`", "takes": ", ".join(taken), "returns": returned, "what it does": text}
+
+
+def _shape(annotation: Any) -> str:
+    """Return the shape of a tensor as pages write it: [E, B, T], with ... for dimensions that may be several."""
+    if isinstance(annotation, UnionType):
+        return " or ".join("None" if each is NoneType else _shape(each) for each in get_args(annotation))
+    if not hasattr(annotation, "dim_str"):
+        return "(a function)"
+    dimensions = ["..." if each.startswith("*") else each.lstrip("#") for each in annotation.dim_str.split()]
+    return f"[{', '.join(dimensions)}]"
 
 
 def _is_hook(name: str, member: object) -> bool:

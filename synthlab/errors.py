@@ -2,6 +2,7 @@
 
 import re
 from importlib.util import find_spec
+from pathlib import Path
 
 LONGEST, KEPT = 2_000, 180  # the most characters of a line; those at each end that a longer one keeps
 
@@ -89,7 +90,20 @@ def require(extra: str, *packages: str, what: str) -> None:
 
 def describe_missing(what: str, package: str, extra: str) -> str:
     """Return the error line for ``what``, for which ``package`` of an ``extra`` is not installed."""
-    return f"{what}: needs {package}; pip install -e '.[{extra}]'"
+    return f"{what}: needs {package}; pip install {_list_requirements(extra)}"
+
+
+def _list_requirements(extra: str) -> str:
+    """Return what pip is to install for an ``extra``, as words of a shell.
+
+    In a checkout that is the checkout with the extra. A wheel is on no package index, so pip gets the packages.
+    """
+    if not (Path(__file__).parent / "conf").is_dir():  # only a wheel has its configs inside the package
+        return f"-e '.[{extra}]'"
+    from importlib.metadata import requires
+
+    found = (line.replace('"', "'").partition(";") for line in requires("synthlab") or [])
+    return " ".join(f"'{package.strip()}'" for package, _, marker in found if f"extra == '{extra}'" in marker)
 
 
 def _to_one_line(text: str) -> str:

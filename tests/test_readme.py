@@ -30,6 +30,13 @@ def test_each_table_stands_on_one_page_and_none_is_empty(tables):
         assert text.count(f"<!-- {block} -->") == text.count(f"<!-- /{block} -->") == 1, block
 
 
+@pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
+def test_the_rows_of_a_table_are_lines_of_their_own(page):
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    joined = [line for line in text.splitlines() if re.search(r"\| *:?-{3}", line) and re.search(r"[^-:| ]", line)]
+    assert joined == []
+
+
 def test_the_readme_has_at_most_130_lines():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 130
 

@@ -50,6 +50,7 @@ def task(raw: dict[str, Any], command: str) -> bool:
     from theory.page import write_theory
 
     settings = validate(Settings, raw, "")
+    workers = count_workers(settings.workers)
     if settings.test_length < settings.train_length + 2:
         raise InputError(
             f"test_length={settings.test_length}: must be at least 2 more than train_length={settings.train_length}"
@@ -71,7 +72,7 @@ def task(raw: dict[str, Any], command: str) -> bool:
     tables["theorem1"] = language.bounds(ensure(bound_runs, bound_store))
     wanted = [case for case in runs if case in plain or (case.outrep, case.shift) in trained.TRAINED_MAPS[case.bos]]
     configs = [config for case in wanted for config in runs[case]]
-    records = {record.config.id: record for record in ensure(configs, store, count_workers(settings.workers))}
+    records = {record.config.id: record for record in ensure(configs, store, workers)}
     found = {case: [records[config.id] for config in runs[case]] for case in wanted}
 
     tables["optima"] = results.optima(sorted({1, 2, 3, 5, 10, settings.train_length}), settings.test_length)

@@ -5,7 +5,6 @@ too, and everything is written to ``results/bench/bench.json``.
 """
 
 import json
-import os
 import platform
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,10 +25,11 @@ from synthlab.errors import require
 from synthlab.output import say
 from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.construction import build_problem
+from synthlab.training.devices import count_cores
 
 SMALL: list[str] = []
 LARGE = ["model.width=64", "model.depth=2"]
-CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+CORES = count_cores()
 FIGURES = ("output_alignment", "seeds=5")
 LENGTHS = ((10, 50), (20, 126), (40, 317), (80, 800))
 
@@ -181,7 +181,7 @@ def time_commands(effort: Effort) -> Iterator[BenchRow]:
 def time_sweep(effort: Effort) -> BenchRow:
     """Measure the overhead of a sweep: its time beyond training and testing, for runs of about 5 seconds each."""
     arguments = ["sweep", "task=mean,length", "encoding=nope,rope", *effort.sweep]
-    cost, workers = time_command(arguments, sampled=False), os.cpu_count() or 1
+    cost, workers = time_command(arguments, sampled=False), CORES
     return BenchRow(
         f"time of a sweep beyond training and testing, {cost.busy / cost.runs:.1f} s a run, {workers} workers",
         f"{1 - cost.busy / (workers * cost.seconds):.1%}",

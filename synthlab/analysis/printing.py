@@ -92,7 +92,7 @@ def _render_one(record: Record) -> list[str]:
     config, rows = record.config, record.metrics
     measures = config.measures()
     columns = {n: (each, rows[n]) for n, each in measures.metrics.items() if each.format and n in rows}
-    levels = _chance(record)
+    levels = chance_of(record)
     if levels is not None:
         columns["chance"] = (measures.metrics[measures.primary], levels)
     tested = rows["length"].isin(_choose_tested(rows["length"], config.train_length))
@@ -144,7 +144,7 @@ def _choose_tested(lengths: pd.Series, train_length: int) -> list[int]:
     return np.unique(tested[places.clip(0)]).tolist()
 
 
-def _chance(record: Record) -> pd.Series | None:
+def chance_of(record: Record) -> pd.Series | None:
     """Return the chance level of the primary metric in each row of the metrics."""
     measures = record.config.measures()
     levels = None if measures.chance is None else measures.chance(record.config, record.metrics)
@@ -157,7 +157,7 @@ def _shared_chance(records: Sequence[Record]) -> dict[int, float] | None:
     if len({str([getattr(record.config, field, None) for field in fields]) for record in records}) > 1:
         return None
     longest = max(records, key=lambda record: record.config.test_length)
-    levels = _chance(longest)
+    levels = chance_of(longest)
     return None if levels is None else dict(zip(longest.metrics["length"], levels, strict=True))
 
 

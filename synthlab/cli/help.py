@@ -13,6 +13,7 @@ from synthlab.config.families import conf_dir, families, groups_of, tasks_of
 from synthlab.config.hydra_errors import input_errors
 
 COMPLETION = 'eval "$(synthlab -sc install=bash)"'
+SIZES = (("width", 64, 32), ("depth", 2, 1))  # of the model in an example: the first that differs from the help's
 WIDEST, COLUMN = 120, 32  # width of a line, and of the key=value column, in characters
 
 
@@ -42,7 +43,7 @@ def describe_run(overrides: Sequence[str], sweeps: bool = False) -> Iterator[str
     yield "\nKeys, with the defaults of this task"
     yield from _keys(config, family, sweeps)
     yield ""
-    yield from _examples(task, family)
+    yield from _examples(config, family)
 
 
 def _first_values(overrides: Sequence[str]) -> list[str]:
@@ -115,11 +116,21 @@ def _wrap_lines(head: str, text: str, column: int) -> Iterator[str]:
         yield " " * column + line
 
 
-def _examples(task: str, family: str) -> Iterator[str]:
+def _examples(config: Mapping[str, Any], family: str) -> Iterator[str]:
+    """Yield commands whose values differ from those of ``config``."""
+    task = str(config["task"]["name"])
     other = next((each for each in tasks_of(family) if each != task), task)
+
+    def change(key: str, *values: Any) -> str:
+        group, _, name = key.rpartition(".")
+        before = (config[group] if group else config).get(name)
+        return f"{key}={next(value for value in values if value != before)}"
+
+    encoding = next(name for name in ("alibi", "rope") if name != config["encoding"]["name"])
+    sizes = [change(f"model.{key}", *values) for key, *values in SIZES if key in config["model"]]
     yield "Examples"
-    yield f"  synthlab task={task} encoding=alibi seed=3"
-    yield f"  synthlab task={task} model.width=64 model.depth=2 protocol.steps=500"
+    yield f"  synthlab task={task} encoding={encoding} {change('seed', 3, 4)}"
+    yield f"  synthlab task={task} {' '.join([*sizes, change('protocol.steps', 500, 1000)])}"
     yield f"  synthlab sweep task={task},{other} encoding=nope,alibi 'seed=range(5)' tag=pilot"
     yield f"  {f'synthlab task={task} --cfg job':<40}the whole config, nothing trained"
     yield f"  {f'synthlab task={other} --help':<40}the keys of another task"

@@ -151,7 +151,9 @@ class Composed:
         return config
 
     def _for_family(self, family: str, task: str) -> "Composed":
-        """Return the same overrides composed for a task of another family."""
+        """Return the same overrides composed for a task of another family. Raises InputError if they set ``kind``."""
+        if "kind" in self.overrides:
+            raise InputError(f"{self.overrides['kind']}: follows from the task of a run; leave it out")
         if family not in self._others:
             overrides = [*self.overrides.values(), f"task={task}"]
             self._others[family] = Composed(compose(overrides), self.overrides)

@@ -53,6 +53,18 @@ def groups_of(family: str) -> list[str]:
     return ["task", *(key.lstrip("/") for key in named)]
 
 
+@cache
+def default_member(kind: str, group: str) -> dict[str, Any]:
+    """Return the default member of a config group for runs of a kind, as its file describes it."""
+    import yaml
+
+    entries: list[Any] = next(file["defaults"] for file in families().values() if file["kind"] == kind)
+    names = {
+        key: name for each in entries if isinstance(each, dict) for key, name in cast(dict[str, str], each).items()
+    }
+    return yaml.safe_load((conf_dir() / group / f"{names[f'/{group}']}.yaml").read_text(encoding="utf-8"))
+
+
 def keys_of(family: str) -> list[str]:
     """Return the keys that runs of this family have in addition to those of all runs."""
     own = [key for key in families()[family] if key not in ("defaults", "kind")]

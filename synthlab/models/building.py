@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import nn
 
+from synthlab.config.families import default_member
 from synthlab.config.registry import Registry, ask_member, catch_errors, is_number, is_truth
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
@@ -50,9 +51,17 @@ def check_parameters(field: str, name: str, module: nn.Module, models: int) -> N
 
 
 def check_encoding(config: Any, model: nn.Module) -> Encoding:
-    """Return the encoding of a model. Raises InputError if its answers about itself are invalid."""
+    """Return the encoding of a model.
+
+    Raises InputError if its answers about itself are invalid, and for an encoding other than the default that a model
+    of the user's own does not have: it would change the run's identity, and none of its numbers.
+    """
     name = config.model["name"]
     encoding = ask_member("model", name, "encoding", lambda: encoding_of(model), _is_encoding, "a synthlab.Encoding")
+    given, own = config.encoding["name"], type(encoding).__name__
+    is_used = any(isinstance(module, ENCODINGS.find(given)) for module in model.modules())
+    if not is_used and config.encoding != ENCODINGS.complete(default_member(config.kind, "encoding")):
+        raise InputError(f"encoding={given}: model={name} does not use it, its own is {own}; leave encoding out")
     check_answers("encoding", config.encoding["name"], encoding)
     return encoding
 

@@ -1,5 +1,8 @@
 """The loss of the best constant prediction, which ignores the input."""
 
+import json
+from functools import lru_cache
+
 import numpy as np
 import torch
 from jaxtyping import Float
@@ -44,10 +47,17 @@ def constant_errors(config: RunConfig) -> Float[np.ndarray, " L"]:
 
     It is in the units of the target, and the same for all maps and seeds.
     """
-    task, inputs = TASKS.build(config.task), INPUTS.build(config.inputs)
-    weights = length_weights(config.length_distribution, config.train_length).double()
-    longest = max(config.train_length, config.test_length)
+    members = json.dumps([config.task, config.inputs])
+    return _constant_errors(members, config.length_distribution, config.train_length, config.test_length).copy()
+
+
+@lru_cache(maxsize=32)  # a sweep asks for each of its runs
+def _constant_errors(members: str, distribution: str, train_length: int, test_length: int) -> Float[np.ndarray, " L"]:
+    of_task, of_inputs = json.loads(members)
+    task, inputs = TASKS.build(of_task), INPUTS.build(of_inputs)
+    weights = length_weights(distribution, train_length).double()
+    longest = max(train_length, test_length)
     x = inputs.draw(min(SEQUENCES, -(-SYMBOLS // longest)), longest, stream(0, "training"))
     targets = task.targets(x).double()
-    constant = (targets[:, : config.train_length].mean(0) * weights).sum() / weights.sum()  # the weights are rounded
-    return (targets[:, : config.test_length] - constant).square().mean(0).numpy()
+    constant = (targets[:, :train_length].mean(0) * weights).sum() / weights.sum()  # the weights are rounded
+    return (targets[:, :test_length] - constant).square().mean(0).numpy()

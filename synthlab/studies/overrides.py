@@ -22,6 +22,8 @@ class Overrides:
         by_key = {override.lstrip("+~").split("=")[0]: override for override in given}
         if "seed" in by_key:
             raise InputError(f"{by_key['seed']}: the runs of a study have the seeds from first_seed on; give seeds=N")
+        if "kind" in by_key:
+            raise InputError(f"{by_key['kind']}: follows from the task of a run; leave it out")
         self._edits = {key: override for key, override in by_key.items() if key.startswith("study.")}
         self.of_runs = {key: override for key, override in by_key.items() if key not in self._edits}
         for override in self.of_runs.values():

@@ -37,8 +37,8 @@ def run(
         seeds: The number of seeds, counted from 0, or the seeds themselves; None for the one of ``seed``. A seed that
             is set separately, such as ``test_seed=7``, is the same for all.
         results: The folder of the records, or the address of an object store.
-        workers: The number of parallel processes, one thread each; None for one for each core. Results do not depend on
-            it, and a script needs no ``__main__`` guard for it.
+        workers: The number of parallel processes, one thread each; None for one for each core that the process may use.
+            Results do not depend on it, and a script needs no ``__main__`` guard for it.
         progress: True to show a progress line.
         device: ``cpu``, ``cuda`` or ``auto`` (cuda if available); numbers differ by rounding.
         retry: ``failed`` to retry runs that failed before, ``none`` to skip them.

@@ -23,6 +23,7 @@ from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import Sweep
 from synthlab.sweeps.trackers import tracker_of
 from synthlab.sweeps.workers import leave_with
+from synthlab.training.devices import count_cores
 from synthlab.training.ensembles import plan_ensembles, seconds
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def split_batches(configs: Sequence[Config], batches: Batches, device: str = "cp
     plan = plan_ensembles(configs, 1, device)
     total = sum(map(seconds, plan)) / 60
     number = max(1, round(total / batches.minutes))
-    at_most = (os.cpu_count() or 1) if batches.at_most == "cores" else batches.at_most
+    at_most = count_cores() if batches.at_most == "cores" else batches.at_most
     number = min(number, len(plan), at_most or number)
     loads = [0.0] * number
     parts: list[list[Config]] = [[] for _ in range(number)]

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from synthlab.analysis.conditions import to_text
+from synthlab.analysis.printing import chance_of
 from synthlab.analysis.tables import find_varying, mark_followers, run_row
 from synthlab.config.base import kind_of
 from synthlab.storage.records import Failure, Record, flatten
@@ -18,13 +19,15 @@ BEST, WORST, FAILED = 10, 5, 10  # number of lines of each in the summary; the f
 def summarize_run(record: Record) -> dict[str, Any]:
     """Return a run in one row: identity, kind, status, settings, horizon and results.
 
-    The results are the metrics that rank it at its longest test length, ``training_loss`` at the end of training, and
-    ``seconds`` of training and testing.
+    The results are the metrics that rank it and the level of ``chance`` at its longest test length, ``training_loss``
+    at the end of training, and ``seconds`` of training and testing.
     """
     last = {} if record.metrics.empty else record.metrics.iloc[-1]
+    chance = None if record.metrics.empty else chance_of(record)
     seconds = [record.environment.get(f"{part}_seconds", float("nan")) for part in ("train", "test")]
     return run_row(record) | {
         **{name: float(last.get(name, math.nan)) for name in record.config.measures().ranking},
+        "chance": math.nan if chance is None else float(chance.iloc[-1]),
         "training_loss": float(record.training["loss"].iloc[-1]) if len(record.training) else math.nan,
         "seconds": sum(seconds),
     }
@@ -42,8 +45,9 @@ def rank_runs(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Return a row for each combination of settings of runs of one kind, best first.
 
     The columns are the settings that differ, the number of ``seeds`` and how many of them ``diverged``, and medians
-    over the others of what ``summarize_run`` measured. Combinations rank by the metrics of ``Measures.ranking`` at the
-    longest test length. NaN counts as the worst value, and combinations that diverged come last.
+    over the others of what ``summarize_run`` measured; ``chance`` follows the primary metric, whose level it is.
+    Combinations rank by the metrics of ``Measures.ranking`` at the longest test length. NaN counts as the worst value,
+    and combinations that diverged come last.
     """
     table, measures = pd.DataFrame(rows), kind_of(rows[0]).measures()
     measured, order = table["status"] != "diverged", [*measures.ranking]
@@ -55,6 +59,8 @@ def rank_runs(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     by = [named[column].map(to_text) for column in columns]  # a missing setting is a value too
     groups = table.assign(diverged=table["status"] == "diverged").groupby(by, sort=False)
     shown = [*["horizon"] * (measures.criterion is not None), *order, "training_loss"]
+    if table["chance"].notna().any():
+        shown.insert(shown.index(measures.primary) + 1, "chance")
     result = groups.agg(
         seeds=("seed", "count"), diverged=("diverged", "sum"), **{name: (name, "median") for name in shown}
     )
@@ -81,9 +87,10 @@ def render_rankings(found: Mapping[str, pd.DataFrame]) -> str:
 
 
 def _render(ranking: pd.DataFrame, title: str, kind: str) -> str:
-    metrics = kind_of({"kind": kind}).measures().metrics
+    measures = kind_of({"kind": kind}).measures()
+    metrics = measures.metrics
     formats: dict[str, Any] = {name.replace("_", " "): each.text for name, each in metrics.items()}
-    formats |= {"horizon": "{:.0f}".format, "training loss": "{:.3g}".format}
+    formats |= {"horizon": "{:.0f}".format, "training loss": "{:.3g}".format, "chance": metrics[measures.primary].text}
     shown = ranking.drop(columns=["diverged"] if not ranking["diverged"].any() else [])
     shown = shown.rename(columns={name: name.replace("_", " ") for name in (*metrics, "training_loss")})
     head = f"{title}median over seeds at the longest test length"

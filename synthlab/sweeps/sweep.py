@@ -24,7 +24,7 @@ from synthlab.sweeps.ranking import failure_lines
 from synthlab.sweeps.runs import UNTRACKED, train_and_record
 from synthlab.sweeps.trackers import Followed
 from synthlab.sweeps.workers import in_subprocess, map_ensembles
-from synthlab.training.devices import find_device
+from synthlab.training.devices import count_cores, find_device
 from synthlab.training.ensembles import plan_ensembles
 from synthlab.training.execution import environment
 from synthlab.training.memory import check_trainable
@@ -233,9 +233,9 @@ def _pause(began: float) -> None:
 
 
 def count_workers(workers: Any) -> int:
-    """Return the number of processes for ``workers``; None is one for each core. Raises InputError."""
+    """Return the number of processes for ``workers``; None is one for each usable core. Raises InputError."""
     if workers is None:
-        return os.cpu_count() or 1
+        return count_cores()
     if not isinstance(workers, int) or isinstance(workers, bool) or not 1 <= workers <= MOST_WORKERS:
         raise InputError(f"workers={show(workers)}: must be a whole number from 1 to {MOST_WORKERS}, or null")
     return workers

@@ -1,7 +1,10 @@
 """Devices and threads that runs train on."""
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from math import ceil
+from pathlib import Path
 
 import torch
 
@@ -9,6 +12,7 @@ from synthlab.config.registry import describe_unknown
 from synthlab.errors import InputError
 
 DEVICES = ("cpu", "cuda", "auto")
+CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of a container on Linux (cgroup v2): microseconds of CPU in each period
 
 
 def find_device(name: str) -> str:
@@ -19,6 +23,15 @@ def find_device(name: str) -> str:
     if name == "cuda" and not has_cuda:
         raise InputError("device=cuda: there is none on this machine; choose cpu or auto")
     return "cuda" if has_cuda and name != "cpu" else "cpu"
+
+
+def count_cores() -> int:
+    """Return the number of cores that this process may use, by its CPU affinity and its container's CPU quota."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with suppress(OSError, ValueError):  # there is no such file, or it says max, for no quota
+        quota, period = map(int, CPU_QUOTA.read_text().split())
+        cores = min(cores, ceil(quota / period))
+    return cores
 
 
 @contextmanager

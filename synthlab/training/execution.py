@@ -1,6 +1,5 @@
 """Training and testing of runs: from configs to records in memory."""
 
-import os
 import platform
 import time
 from collections.abc import Collection, Sequence
@@ -13,7 +12,7 @@ from torch import nn
 
 from synthlab.config.base import Config
 from synthlab.storage.records import Record
-from synthlab.training.devices import find_device, use_one_thread
+from synthlab.training.devices import count_cores, find_device, use_one_thread
 from synthlab.training.loop import Observer, Training
 from synthlab.training.memory import check_trainable
 from synthlab.training.weights import Checkpoints
@@ -104,6 +103,6 @@ def environment(device: str = "cpu") -> dict[str, Any]:
         # The width of vector instructions changes how sums are rounded, and so the numbers of a run.
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "system": platform.system(),
-        "cores": os.cpu_count(),
+        "cores": count_cores(),
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }

@@ -75,7 +75,11 @@ def test_records_of_several_families_are_shown_a_block_each():
         f"tasks with {answer} for an answer: median over seeds at the longest test length, best first"
         for answer in ("a number", "a sequence", "the next token")
     ]
-    assert {"kind", "relative_error", "mse", "exact", "tokens", "loss", "training_loss"} <= {*join_rankings(found)}
+    joined = join_rankings(found)
+    assert {"kind", "relative_error", "mse", "exact", "tokens", "loss", "training_loss"} <= {*joined}
+    for kind, level in zip(joined["kind"], joined["chance"], strict=True):
+        record = next(each for each in records if each.config.kind == kind)
+        assert level == kind_of({"kind": kind}).measures().chance(record.config, record.metrics)[-1]
 
 
 def test_families_without_a_common_metric_share_no_axis_and_the_message_says_what_to_do():

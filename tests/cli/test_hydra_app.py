@@ -4,8 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
 from support.configs import EXPLOSIVE, config
+from synthlab.config.base import resolve
+from synthlab.config.composition import compose
 from synthlab.errors import InputError
 
 REFUSED_BY_THE_COMMAND = {
@@ -24,6 +27,8 @@ REFUSED_BY_THE_COMMAND = {
     "a group taken away": (["~task"], "task: missing; must be given"),
     "no folder for results": (["results="], "results=: must be the path of a folder"),
     "a list for a group": (["model=[1,2]"], r".*model=\[1,2\]: "),
+    "a kind that no run has, of one task": (["kind=nope"], "kind=nope: not known here"),
+    "a kind that no run has, of several families": (["-m", "task=mean,copy", "kind=nope"], "kind=nope: not known here"),
     "an unknown way to try again": (["retry=always"], "retry=always: unknown; choose from none, failed"),
     "a launcher of a single run": (["hydra/launcher=joblib"], "hydra/launcher=joblib: applies only to sweeps"),
     "a mode of a single run": (["hydra.mode=RUN"], "hydra.mode=RUN: applies only to sweeps; leave it out, or"),
@@ -66,6 +71,20 @@ def test_bad_input_is_refused_in_one_line_with_status_2_before_training(invoke, 
     assert re.match(f"error: .*{message}", lines[0]), lines[0]
     assert outcome.out == ""
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("given", ["workers=10000000", "nope=1"])
+@pytest.mark.parametrize(
+    "command",
+    ["synthlab run", "synthlab sweep", "figures", "experiments long_short_alignment", "theory", "walkthrough"],
+)
+def test_every_command_refuses_settings_before_it_trains(invoke, tmp_path, monkeypatch, command, given):
+    monkeypatch.setattr(torch.Tensor, "backward", None)  # would raise
+    outcome = invoke(*command.split(), f"results={tmp_path}", given)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"error: {given}: ")
+    assert len(outcome.err.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("case", REFUSED_AS_A_RUN)
@@ -145,6 +164,23 @@ def test_help_shows_what_applies_to_a_task_and_nothing_else(invoke, words, monke
         assert text in outcome.out
     for text in ("outrep", "extension=", "batches", "kind", "family", "study"):
         assert text not in outcome.out
+
+
+@pytest.mark.parametrize(
+    "words", [["task=mean"], ["task=copy"], ["task=text"], ["task=copy", "seed=3", "model.width=32"]]
+)
+def test_the_examples_of_help_change_what_they_set_and_can_be_run(invoke, words):
+    lines = invoke("synthlab", *words, "--help").out.partition("Examples\n")[2].splitlines()[:2]
+    before = compose(words)
+    for line in lines:
+        _, task, *overrides = line.split()
+        after = compose([task, *overrides])
+        resolve(after)
+        for override in overrides:
+            part, other = before, after
+            for key in override.partition("=")[0].split("."):
+                part, other = part[key], other[key]
+            assert part != other, override
 
 
 @pytest.mark.parametrize("task", ["mean", "copy", "text"])

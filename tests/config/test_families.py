@@ -16,6 +16,7 @@ OWN = {
     "support.unsound_hooks:UnsoundProblem": "sequences",
     "support.unsound_hooks:UnsoundLanguage": "language",
 }
+SHORT = ("test_length=8", "train_length=4", "evaluation.sequences=2", "protocol.steps=2", "protocol.record_every=1")
 
 
 @pytest.mark.parametrize("family", families())
@@ -80,11 +81,25 @@ def test_a_class_of_ones_own_takes_another_member_as_the_labs_own_do():
 
 @pytest.mark.parametrize("task", ["hidden_markov", "copy"])
 def test_a_model_of_ones_own_has_its_own_arguments_in_every_family_whose_tasks_it_serves(task):
-    short = ["test_length=8", "train_length=4", "evaluation.sequences=2", "protocol.steps=2", "protocol.record_every=1"]
-    config = resolve(composed(f"task={task}", "model=support.user_classes:Bigram", "model.scale=0.5", *short))
+    config = resolve(composed(f"task={task}", "model=support.user_classes:Bigram", "model.scale=0.5", *SHORT))
     assert without_sources(config.model) == {"name": "support.user_classes:Bigram", "scale": 0.5}
     [record] = execute_together([config])
     assert record.metrics["length"].max() == 8
+
+
+@pytest.mark.parametrize(("task", "default"), [("mean", "nope"), ("majority", "nope"), ("text", "rope")])
+def test_an_encoding_that_a_model_does_not_use_is_refused_unless_it_is_the_default(task, default):
+    given = (f"task={task}", "model=support.user_classes:Bag", *SHORT)
+    config = resolve(composed(*given))
+    [record] = execute_together([config])
+    assert record.diverged_at is None
+    assert config.encoding["name"] == default
+    assert resolve(composed(*given, f"encoding={default}")).id == config.id
+    for other in ("encoding=alibi", "encoding=rope encoding.base=5.0", "encoding=learned encoding.table=99"):
+        name = other.split()[0]
+        line = f"{name}: model=support.user_classes:Bag does not use it, its own is NoPE; leave encoding out"
+        with pytest.raises(InputError, match=f"^{line}$"):
+            resolve(composed(*given, *other.split()))
 
 
 def test_an_error_names_the_key_that_was_typed():

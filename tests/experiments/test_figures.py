@@ -75,6 +75,7 @@ def test_default_is_every_figure_of_the_paper_and_all_every_figure_but_those_dra
         (f"output_alignment/1 first_seed={2**63 - 1} seeds=2", f"first_seed={2**63 - 1}: must be at most"),
         ("output_aligment", "output_aligment: unknown paper, did you mean output_alignment?"),
         ("replot=true output_alignment/1 seeds=1", "replot=true: 13 of 13 runs are not recorded below"),
+        ("output_alignment/1 kind=nope", "kind=nope: follows from the task of a run; leave it out"),
         ("-m output_alignment/4", "-m: studies are not swept"),
     ],
 )

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from experiments.reference import ROOT
-from experiments.reference_tables import LIST, find_hooks, list_members, make_tables
+from experiments.reference_tables import HOOKS, LIST, find_hooks, list_members, make_tables
 from synthlab.finetuning.patterns import PATTERNS
 from synthlab.language.languages import LANGUAGES
 from synthlab.models.encodings import ENCODINGS
@@ -70,12 +70,26 @@ def test_hooks_are_all_that_an_encoding_may_override():
 def test_the_readme_and_the_guide_name_the_hooks_that_there_are():
     hooks = {name for name, _ in find_hooks()}
     readme = (ROOT / "README.md").read_text()
-    named = set(CODE.findall(readme.split("any of six hooks: ")[1].split(". ")[0]))
+    words, _, rest = readme.partition("](docs/reference_tables.md#hooks-of-an-encoding): ")
+    named = set(CODE.findall(rest.split(". ")[0]))
+    assert words.endswith("overrides any of [six hooks")
     guide = (ROOT / "docs" / "extending.md").read_text().split("## An encoding\n")[1].split("\n## ")[0]
     tables = [set(CODE.findall(line.split("|")[1])) for line in guide.splitlines() if line.startswith("| `")]
     assert set().union(*tables) == hooks
-    assert (len(named), len(hooks - named)) == (6, 5)  # as the README counts them
-    assert named < hooks
+    assert named == set(HOOKS) < hooks
+    assert len(HOOKS) == 6  # as the README and the guide count them
+    members = re.search(r"Encoding\(\)\n   :members: (.*)", (ROOT / "docs" / "api.md").read_text())[1].split(", ")
+    assert set(members) == hooks - {"draws_positions"}  # an attribute
+
+
+def test_a_hook_has_the_shapes_of_what_it_takes_and_returns(tables):
+    rows = {row["hook"]: row for row in tables[LIST + "hooks"]}
+    assert set(rows) == {f"`{name}`" for name in HOOKS}
+    assert rows["`bias`"]["takes"] == "query [E, B, Q, 1], key [E, B, Q, K]"
+    assert rows["`bias`"]["returns"] == "[E, B, H, Q, K] or None"
+    assert rows["`products`"]["takes"] == "q [..., d], k [..., d], relative [..., Q, K] or None, multiply (a function)"
+    others = {row["member"] for row in tables[LIST + "members"]}
+    assert others == {f"`{name}`" for name, _ in find_hooks()} - set(rows)
 
 
 @pytest.mark.parametrize(("group", "registry"), [("task", TASKS), ("encoding", ENCODINGS), ("outrep", OUTREPS)])

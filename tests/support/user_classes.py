@@ -6,6 +6,7 @@ from pathlib import Path
 
 import torch
 
+from synthlab.models.encodings import NoPE
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.layers import ensemble_parameter, gather_rows, init_normal
 from synthlab.regression.tasks import Length, Task
@@ -103,3 +104,16 @@ class Bigram(torch.nn.Module):
 
     def forward(self, x, positions=None):
         return gather_rows(self.table, x)
+
+
+class Bag(torch.nn.Module):
+    """A model of every family that uses no encoding: it adds up a vector for each token."""
+
+    def __init__(self, make_encoding, generators, vocabulary=None, /):
+        super().__init__()
+        self.encoding = NoPE(Dims(1, 1, len(generators)))
+        self.table = ensemble_parameter(len(generators), vocabulary or 2, vocabulary or 1)
+        init_normal(self.table, 1.0, generators)
+
+    def forward(self, x, positions=None):
+        return gather_rows(self.table, x).cumsum(2).squeeze(-1)

@@ -17,6 +17,7 @@ from synthlab.config.hydra_errors import LAUNCHERS
 from synthlab.regression.construction import resolve
 from synthlab.storage.store import Store
 from synthlab.sweeps.launchers import Batches, split_batches
+from synthlab.training.devices import count_cores
 from synthlab.training.ensembles import seconds
 
 SWEEP = ["task=mean,length", "encoding=nope,rope", "seed=range(3)", "protocol.steps=50", "evaluation.sequences=8"]
@@ -122,7 +123,7 @@ def test_a_sweep_makes_the_same_records_through_every_launcher(tmp_path, serial,
         (jobs_folder,) = results.glob("sweeps/*/*/jobs")
         batches = [json.loads(path.read_text())["runs"] for path in jobs_folder.iterdir()]
         assert sum(map(len, batches)) == RUNS
-        assert len(batches) == (2 if launcher != "submitit_local" else min(2, os.cpu_count() or 1))
+        assert len(batches) == (2 if launcher != "submitit_local" else min(2, count_cores()))
     again = sweep(tmp_path / "x", f"hydra/launcher={launcher}", given, **slurm)
     assert again.returncode == 0, again.stderr
     assert f"0 done, 0 failed, {RUNS} skipped, 0 left" in again.stderr
@@ -172,7 +173,7 @@ def test_runs_are_cut_into_jobs_of_the_length_asked_for():
     assert 2 <= len(many) <= total / 30 + 1
     assert sorted(each.id for part in many for each in part) == sorted(each.id for each in configs)
     assert len(split_batches(configs, Batches(minutes=0.5, at_most=2))) == 2
-    assert len(split_batches(configs, Batches(minutes=0.001, at_most="cores"))) <= (os.cpu_count() or 1)
+    assert len(split_batches(configs, Batches(minutes=0.001, at_most="cores"))) <= count_cores()
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)

@@ -154,6 +154,15 @@ def test_combinations_rank_by_their_median_error_and_what_has_none_is_last():
     assert list(ranking["task"]) == ["mean", "sum", "length"]
     assert list(ranking["relative_error"]) == pytest.approx([0.11, 0.21, 0.31])
     assert list(ranking["seeds"]) == [3, 3, 3]
+    columns = ["seeds", "diverged", "horizon", "relative_error", "mse", "chance", "training_loss"]
+    assert list(ranking.columns[1:]) == columns
+    length = rows[3]  # trained on 1 to 10, whose mean is 5.5, and ranked at the longest test length
+    assert length["task"] == "length"
+    assert length["chance"] == ranking["chance"].iloc[-1] == (length["test_length"] - 5.5) ** 2
+    (header,) = (line for line in render_rankings({"regression": ranking}).splitlines() if "mse" in line)
+    assert header.split()[-4:] == ["mse", "chance", "training", "loss"]
+    no_level = rank_runs([each | {"chance": math.nan} for each in rows])  # of a class of the user
+    assert list(no_level.columns) == [name for name in ranking if name != "chance"]
     unknown = {"relative_error": math.nan}
     some = rank_runs([each | unknown if each["task"] == "mean" and each["seed"] else each for each in rows])
     assert list(some["task"]) == ["sum", "length", "mean"]

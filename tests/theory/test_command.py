@@ -73,6 +73,7 @@ def the_latex_is_balanced(text):
 @pytest.mark.parametrize(
     ("override", "message"),
     [
+        ("workers=10000000", "workers=10000000: must be a whole number from 1 to 1024"),
         ("test_length=11", "test_length=11: must be at least 2 more than train_length=10"),
         ("~trained.softmax", "trained.softmax: missing; must be given"),
         ("+trained.linear.inputs=uniform_count", "trained.linear.inputs=uniform_count: must be a setting of protocol,"),
@@ -81,7 +82,7 @@ def the_latex_is_balanced(text):
 )
 def test_bad_input_is_refused_in_one_line(invoke, tmp_path, override, message):
     outcome = invoke("theory", f"results={tmp_path}", override)
-    assert outcome.status == 2
+    assert (outcome.status, outcome.out) == (2, "")
     (line,) = outcome.err.strip().splitlines()
     assert line.startswith(f"error: {message}")
     assert not list(tmp_path.iterdir())

@@ -1,5 +1,7 @@
 """Devices: what is refused, and that a GPU gives the numbers of a CPU up to rounding, where there is one."""
 
+import os
+
 import pytest
 import torch
 
@@ -15,7 +17,9 @@ from synthlab.regression.outrep import OUTREPS
 from synthlab.sequences.tasks import PROBLEMS
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
-from synthlab.training.devices import find_device
+from synthlab.sweeps.sweep import count_workers
+from synthlab.training import devices
+from synthlab.training.devices import count_cores, find_device
 from synthlab.training.execution import execute, execute_together
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
@@ -55,6 +59,18 @@ def test_a_device_that_is_not_there_is_refused(monkeypatch):
         find_device("tpu")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert find_device("auto") == find_device("cuda") == "cuda"
+
+
+def test_cores_are_those_that_the_process_may_use(monkeypatch, tmp_path):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3, 5, 7}, raising=False)
+    monkeypatch.setattr(devices, "CPU_QUOTA", tmp_path / "cpu.max")  # not there: a machine without cgroups
+    assert count_cores() == 6
+    for quota, cores in {"max 100000": 6, "150000 100000": 2, "50000 100000": 1, "900000 100000": 6}.items():
+        (tmp_path / "cpu.max").write_text(f"{quota}\n")
+        assert count_cores() == cores
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    assert count_cores() == count_workers(None) == 3
 
 
 def make(name: str, *more: str):
