@@ -10,7 +10,7 @@ def task(raw: dict[str, Any]) -> bool:
     with hydra_app.pause_garbage_collection():
         from synthlab.analysis.printing import describe_recorded
         from synthlab.config.base import bookkeeping, resolve
-        from synthlab.output import say
+        from synthlab.output import say, tell
         from synthlab.storage.store import Store
         from synthlab.sweeps.sweep import count_workers, ensure
         from synthlab.sweeps.trackers import tracker_of
@@ -22,8 +22,9 @@ def task(raw: dict[str, Any]) -> bool:
     retry = given["retry"] or "failed"
     was_recorded = store.holds(config)
     records = ensure([config], store, progress=False, device=given["device"], tracker=tracker, retry=retry)
-    told = f"\n{describe_recorded(records, 1)}" * was_recorded
-    say(f"{records}\nrecord: {store.path(config.id)}{told}\n")
+    say(f"{records}\nrecord: {store.path(config.id)}\n")
+    if was_recorded:
+        tell(describe_recorded(records, 1))
     return records[0].diverged_at is None
 
 

@@ -98,7 +98,7 @@ def test_settings_and_flags_or_nothing_in_the_place_of_a_subcommand_are_those_of
 
 
 def test_run_is_the_default_and_sweep_is_multirun(invoke, quick, tmp_path):
-    assert invoke("synthlab", "run", *quick) == invoke("synthlab", *quick)
+    assert invoke("synthlab", "run", *quick).out == invoke("synthlab", *quick).out
     assert invoke("synthlab", "sweep", *quick, "seed=0,1").status == 0
     assert len(list((tmp_path / "runs").iterdir())) == 2
     (about,) = tmp_path.rglob("sweep.json")

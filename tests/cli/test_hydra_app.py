@@ -117,6 +117,7 @@ def test_a_run_prints_a_short_table_and_where_its_record_lies(invoke, quick, tmp
     assert (folder / "metrics.csv").exists()
     again = invoke("synthlab", *quick, "task=length", "encoding=rope", "outrep=rsqrt", "seed=3")
     assert again.out == outcome.out
+    assert re.fullmatch(r"nothing was trained: the run is recorded \(2\d{3}-\d\d-\d\d, torch \S+, cpu\)\n", again.err)
 
 
 NAMELESS = "{group}={{.*}}: must be a mapping with a name; choose from .*"
