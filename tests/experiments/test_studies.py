@@ -119,19 +119,19 @@ def test_every_study_at_small_size(name, invoke, hasty, tmp_path):
         assert pd.read_csv(folder / "compute_cost.csv")["step"].tolist() == list(STEPS)
 
 
-def runs(changes: dict[str, list[float]]) -> pd.DataFrame:
-    """Two seeds of each arm, whose losses at four training lengths are 3, or 3 and what ``changes`` says."""
+def runs(changes: dict[str, list[float]], seeds: int = 6) -> pd.DataFrame:
+    """Runs whose losses at four training lengths are 3, or 3 and what ``changes`` says, in turn for the seeds."""
     return pd.DataFrame(
         [
             {"arm": arm, "baseline": arm == "alpha 0", "variant": "rope", "seed": seed, "loss_4x": 3.0 + change}
             for arm, of_arm in ({"alpha 0": [0.0, 0.0]} | changes).items()
-            for seed, change in enumerate(of_arm)
+            for seed, change in enumerate(np.resize(of_arm, seeds))
         ]
     ).assign(loss_1x=2.0, excess=0.1, sce=3.0, calibrated_loss_4x=3.0, accuracy_4x=0.5, train_length=8)
 
 
 def test_differences_are_from_the_first_arm_s_run_of_the_same_seed():
-    rows = runs({"alpha 0.1": [-0.5, 0.25]})
+    rows = runs({"alpha 0.1": [-0.5, 0.25]}, 2)
     rows.loc[rows["seed"] == 1, "loss_4x"] += 1
     assert differences(rows, "loss_4x")["loss_4x"].tolist() == [0, 0, -0.5, 0.25]
 
@@ -216,7 +216,7 @@ def test_a_baseline_that_diverged_is_replaced_by_no_other_arm():
 
 
 def facts(recalled: dict[str, dict[float, float]], length: int = 8) -> pd.DataFrame:
-    """Runs, two seeds each, of which facts at some depths are recalled so often."""
+    """Runs of which facts at some depths are recalled so often."""
     rows = runs({arm: [0.0, 0.0] for arm in recalled if arm != "alpha 0"})
     for depth in (0.0, 0.25, 0.5):
         share = [recalled[arm][depth] for arm in rows["arm"]]
