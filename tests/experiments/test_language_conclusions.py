@@ -66,6 +66,6 @@ def test_the_lead_beyond_entropy_rests_on_two_encodings():
     found = []
     for left_out in ([], ["learned", "sinusoidal"]):
         rows = less_means(runs[~runs["encoding"].isin(left_out)], ["setting"], columns)
-        found.append(lead(rows, *(f"{name}_within" for name in columns), "encoding"))
+        found.append(lead(rows, "excess_within", "loss_1x_within", "loss_4x_within", "encoding"))
     assert np.round([each.value for each in found], 2).tolist() == [0.32, 0.07]
     assert [each.low > 0 for each in found] == [True, False]
