@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pandas as pd
 
-from synthlab.studies.checks import FACTORS, Witnesses
-from synthlab.studies.presentation.report import COLUMNS, describe_check, format_word
-from synthlab.studies.verdicts import counts_in_words
+from synthlab.studies.checks import FACTORS, FEW, Witnesses
+from synthlab.studies.presentation.report import COLUMNS, describe_check, describe_measured, format_word
+from synthlab.studies.verdicts import DECIDING, counts_in_words
 
 # The files of a paper, and the name of their first column, which identifies the tables in one.
 RUNS, TABLES, CLAIMS = "runs.csv.xz", "tables.csv.xz", "claims.csv"
@@ -109,16 +109,28 @@ def _describe_verdict(rows: pd.DataFrame) -> str:
     word = rows["verdict"].iloc[0]
     if word == UNTESTED:
         return f"{word} ({_why(rows)})"
-    deciding = rows[rows["answer"].isin(["undecided", "fails"])] if word == "undecided" else rows
+    deciding = rows[rows["answer"].isin(DECIDING[word])] if word in DECIDING else rows
     fewest = deciding.sort_values("number").head(1)
     witnesses = [Witnesses(int(row["number"]), str(row["of"])) for _, row in fewest.iterrows()]
+    told = format_word(word, witnesses[0] if witnesses else Witnesses(0))
+    if word == FEW:
+        return f"{told} ({_describe_few(deciding)})"
     counts = f" ({counts_in_words(list(rows['answer']))})" if word != "holds" and len(rows) > 1 else ""
-    return format_word(word, witnesses[0] if witnesses else Witnesses(0)) + counts
+    return told + counts
+
+
+def _describe_few(rows: pd.DataFrame) -> str:
+    """Return the medians and ranges of up to two checks; for more, how many have all seeds in the range."""
+    if len(rows) <= 2:
+        records = cast(list[dict[str, Any]], rows.to_dict("records"))
+        return "; ".join(f"{row['check']}: {describe_measured(row)}" for row in records)
+    every, none = (rows["agree"] == rows["seeds"]).sum(), (rows["agree"] == 0).sum()
+    return f"all seeds are in the range in {every} of {len(rows)} checks{f', none in {none}' if none else ''}"
 
 
 def _why(rows: pd.DataFrame) -> str:
     """Return why a claim is not tested, or not tested."""
-    without = rows.loc[~rows["answer"].isin(["holds", "fails", "undecided"]), ["why_untested", "check"]]
+    without = rows.loc[~rows["answer"].isin(["holds", "fails", "undecided", FEW]), ["why_untested", "check"]]
     reasons = without.astype(object).bfill(axis="columns").iloc[:, 0]
     return "; ".join(dict.fromkeys(str(reason) for reason in reasons))
 
@@ -126,7 +138,7 @@ def _why(rows: pd.DataFrame) -> str:
 def _find_other_verdicts(rows: pd.DataFrame) -> dict[str, str]:
     """Return the verdict at half and at twice the thresholds; empty if they cannot be scaled."""
     words = rows[[f"verdict_{name}" for name in FACTORS]].iloc[0]
-    if words.isna().any() or rows["verdict"].iloc[0] == UNTESTED:
+    if words.isna().any() or rows["verdict"].iloc[0] in (UNTESTED, FEW):
         return {}
     return dict(zip(FACTORS, words, strict=True))
 

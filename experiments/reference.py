@@ -136,7 +136,8 @@ def find_findings(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dic
 
 def link_verdict(verdict: str, section: str) -> str:
     """Return the verdict with its first words, such as "does not hold", as a link to the ``section``, if any."""
-    return re.sub(rf"^({'|'.join(WORDS)})", rf"[\1]({section})", verdict) if section else verdict
+    words = "|".join([*WORDS, r"\d+ \w+: no verdict"])
+    return re.sub(rf"^({words})", rf"[\1]({section})", verdict) if section else verdict
 
 
 def merge_claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

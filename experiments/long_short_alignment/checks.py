@@ -20,11 +20,20 @@ def effects(runs: pd.DataFrame, arm: str, quantity: str) -> dict[str, np.ndarray
 
 
 def checks(
-    runs: pd.DataFrame, arms: Sequence[str], quantity: str, what: str, low: float = -np.inf, high: float = np.inf
+    runs: pd.DataFrame,
+    arms: Sequence[str],
+    quantity: str,
+    what: str,
+    low: float = -np.inf,
+    high: float = np.inf,
+    needs_fit: bool = False,
 ) -> list[Check]:
-    """Return a check for each arm and model on the difference from the first arm."""
+    """Return a check for each arm and model on the difference from the first arm.
+
+    With ``needs_fit`` a check is not tested if none of the runs of its arm fits.
+    """
     return [
-        Check(f"{model}, {arm}: {what}", values, low, high)
+        Check(f"{model}, {arm}: {what}", values, low, high, untested=why_untested(runs, arm, model) * needs_fit)
         for arm in arms
         for model, values in effects(runs, arm, quantity).items()
     ]
@@ -47,10 +56,15 @@ def recall_checks(
     """
     found = []
     for model, values in _recall_effects(runs, arm, depths, multiple).items():
-        mine = runs[(runs["arm"] == arm) & (runs["variant"] == model)]
-        untested = "no run fits" if "fit" in mine and not mine["fit"].any() else ""
+        untested = why_untested(runs, arm, model)
         found.append(Check(f"{model}: {what}", values, low, high, centre=centre, untested=untested))
     return found
+
+
+def why_untested(runs: pd.DataFrame, arm: str, model: str) -> str:
+    """Return why the runs of an arm cannot answer: none of them fits. Empty if one does, or if it is unknown."""
+    mine = runs[(runs["arm"] == arm) & (runs["variant"] == model)]
+    return "no run fits" if "fit" in mine and not mine["fit"].any() else ""
 
 
 def recall_gains(runs: pd.DataFrame, arm: str, depths: Sequence[float], what: str) -> list[Check]:

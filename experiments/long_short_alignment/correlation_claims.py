@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from experiments.long_short_alignment.run_table import SAME_TARGETS, WITHIN
+from experiments.long_short_alignment.run_table import SAME_TARGETS, WITHIN, among_targets
 from synthlab.analysis.correlations import (
     COVERAGE,
     LEAST_GROUPS,
@@ -27,7 +27,12 @@ claim = CORRELATIONS.claim
 TRAINING = 0.76  # Pearson's correlation of the training loss with the log of perplexity, of the columns of table 1
 ALIKE = ("setting", "seed")  # models with equal values in these are trained alike
 DISTANCES = {"sce": "misalignment", "excess": "misalignment beyond entropy"}
+NUMBER_DISTANCES = {"wasserstein_within": "scaled", "wasserstein_raw_within": "not scaled"}
 WITNESSES_OF_MODELS = ("settings", "encodings")
+INTERVALS = (
+    "intervals of 95 % over settings of the training, whichever encoding is left out, and over encodings, for this "
+    "draw of weights and texts alone"
+)
 NO_OTHER = None  # a threshold of a correlation cannot be scaled, since correlations end at 1
 
 
@@ -73,8 +78,7 @@ def describe_witnesses(of: str) -> str:
     quantity=(
         "Pearson's correlation, among models trained alike but for encoding and extension, of the log of perplexity "
         "over four training lengths with the symmetric cross-entropy of equation 2, with its part beyond entropy, and "
-        "with the loss within the training length; intervals of 95 % over settings of the training, whichever encoding "
-        "is left out, and over encodings"
+        f"with the loss within the training length; {INTERVALS}"
     ),
     why=(
         "0.76 is what the training loss reaches in the paper, by the columns of its table; misalignment is to reach "
@@ -103,31 +107,31 @@ def predicts(runs: pd.DataFrame) -> list[Check]:
     where="Sections 3 and 4",
     statement=(
         "On tasks whose answer is a number: the more the distribution of a model's outputs changes between training "
-        "lengths, the larger is its error at five times the training length."
+        "lengths, scaled by the spread of the outputs or not, the larger is its error at five times the training "
+        "length."
     ),
     quantity=(
         "Spearman's correlation, for each task, of the relative error at 5 l with the mean Wasserstein distance of the "
-        "outputs at two training lengths, in representation space and standard deviations, each less its mean over the "
-        "models of the same task, map and seed; intervals of 95 % over trainings, whichever encoding is left out, and "
-        "over encodings"
+        "outputs at two training lengths, in representation space, as it is and in standard deviations of the outputs, "
+        "each less its mean over the models of the same task, map and seed; intervals of 95 % over trainings, "
+        "whichever encoding is left out, and over encodings"
     ),
     why=(
-        "any correlation above 0 counts. Models of several tasks and maps differ in their targets, too, and are not "
-        "compared with one another. Trainings of one encoding are alike, so intervals over trainings are too narrow"
+        "any correlation above 0 counts. The models compared have outputs of one unit, so that the answer should not "
+        "depend on scaling. Models of several tasks and maps differ in their targets, too, and are not compared with "
+        "one another. Trainings of one encoding are alike, so intervals over trainings are too narrow"
     ),
 )
 def numbers(runs: pd.DataFrame) -> list[Check]:
     """Check that the rank correlation of misalignment and error is positive on each regression task."""
-    x, y, found = "wasserstein_within", "error_within", []
-    for (task, rows), of in product(runs.groupby("task", sort=False), ("trainings", "encodings")):
+    y, found = "error_within", []
+    tasks = among_targets(runs).groupby("task", sort=False)
+    for (task, rows), (x, scale), of in product(tasks, NUMBER_DISTANCES.items(), ("trainings", "encodings")):
         value = widen_by_leaving_out(
-            rows, [x, y], of, SAME_TARGETS, lambda part, by: correlation(part, x, y, by, spearman)
+            rows, [x, y], of, SAME_TARGETS, lambda part, by, x=x: correlation(part, x, y, by, spearman)
         )
-        found.append(
-            check_estimate(
-                rows, f"{task}, {describe_witnesses(of)}: rank correlation", value, of, low=0.0, centre=NO_OTHER
-            )
-        )
+        what = f"{task}, {scale}, {describe_witnesses(of)}: rank correlation"
+        found.append(check_estimate(rows, what, value, of, low=0.0, centre=NO_OTHER))
     return found
 
 
@@ -163,8 +167,7 @@ for id, (outcome, what) in OUTCOMES.items():
         quantity=(
             f"Pearson's correlation with the {what}, among models trained alike but for encoding and extension, of the "
             f"symmetric cross-entropy of equation 2, and of its part beyond entropy, less that of the loss within the "
-            f"training length; intervals of 95 % over settings of the training, whichever encoding is left out, "
-            f"and over encodings"
+            f"training length; {INTERVALS}"
         ),
         why="any lead counts",
     )(_leads(outcome))

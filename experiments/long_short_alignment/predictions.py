@@ -174,7 +174,8 @@ class Scalar(OverModels):
 
     def correlations(self, runs):
         tasks = {"all": runs} | dict(list(runs.groupby("task", sort=False)))
-        pairs = (*self.drawn, ("wasserstein", "error_5x"), ("suffix", "error_5x"))
+        further = (("wasserstein", "error_5x"), ("suffix", "error_5x"), ("wasserstein_raw_within", "error_within"))
+        pairs = (*self.drawn, *further)
         parts = []
         for rows in tasks.values():
             table = correlate(rows, pairs, ("trainings", "encodings"))

@@ -75,7 +75,8 @@ def judge_lead(led: Correlation) -> str:
 def _note(runs: pd.DataFrame) -> str:
     return (
         f"Pearson's r over {len(runs)} models; {100 * COVERAGE:.0f} % intervals by the jackknife over "
-        f"{runs[WITNESSES['settings']].nunique()} settings; bold: the interval leaves out 0"
+        f"{runs[WITNESSES['settings']].nunique()} settings, for this draw of weights and texts alone; bold: the "
+        "interval leaves out 0"
     )
 
 

@@ -83,7 +83,8 @@ SCALAR_QUANTITIES = {
     "suffix_scaled": "difference between suffixes, in deviations",
     "suffix": "difference between suffixes",
     "targets_scaled": "Wasserstein distance of the targets, in deviations",
-    "wasserstein_within": "Wasserstein distance less its mean over models",
+    "wasserstein_within": "Wasserstein distance, in deviations, less its mean over models",
+    "wasserstein_raw_within": "Wasserstein distance less its mean over models",
     "error_5x": "relative error at $5l$, log$_{10}$",
     "error_within": "error less its mean over models, log$_{10}$",
 }
@@ -176,12 +177,13 @@ def scalar_table(records: Iterable[Record]) -> pd.DataFrame:
 
 
 def among_targets(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return rows of ``scalar_table`` with ``wasserstein_within`` and ``error_within``.
+    """Return rows of ``scalar_table`` with ``error_within`` and ``wasserstein_within``, scaled and ``_raw``.
 
     These have the mean over the models of the same task, map and seed subtracted. Those models are tested on the same
     sequences and so have the same targets.
     """
-    columns = {"wasserstein_within": runs["wasserstein_scaled"], "error_within": runs["error_5x"]}
+    columns = {"wasserstein_within": runs["wasserstein_scaled"], "wasserstein_raw_within": runs["wasserstein"]}
+    columns |= {"error_within": runs["error_5x"]}
     by = [runs[name] for name in SAME_TARGETS]
     return runs.assign(**{name: values - values.groupby(by).transform("mean") for name, values in columns.items()})
 

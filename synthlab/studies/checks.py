@@ -7,8 +7,9 @@ from jaxtyping import Float
 
 from synthlab.studies.intervals import FIRST, ConfidenceInterval, GroupEstimate, evidence, median_interval
 
-FACTORS = {"half": 0.5, "twice": 2.0}  # factors of thresholds in sensitivity analyses
-Answer = Literal["holds", "fails", "undecided", "not tested"]
+FACTORS = {"half": 0.5, "twice": 2.0}  # factors of the other thresholds that claims are judged at
+FEW = "few seeds"
+Answer = Literal["holds", "fails", "undecided", "few seeds", "not tested"]
 
 
 class Witnesses(NamedTuple):
@@ -23,6 +24,8 @@ class Witnesses(NamedTuple):
 
 class Check(NamedTuple):
     """A quantity measured for every seed, and the range [``low``, ``high``) in which its median must lie.
+
+    The range includes ``low`` and excludes ``high``. Values that are NaN are missing: they count neither way.
 
     More seeds of ``series`` (of all series if it is empty) can decide it. If ``estimate`` is given, its interval is
     used instead of the seeds', and more seeds do not help.
@@ -45,73 +48,99 @@ class Check(NamedTuple):
     untested: str = ""  # why the runs cannot answer, for example that none of them fits; empty if they can
 
     @property
+    def measured(self) -> Float[np.ndarray, " measured"]:
+        """The values that are not missing."""
+        return self.values[~np.isnan(self.values)]
+
+    @property
+    def missing(self) -> int:
+        """The number of seeds whose value is missing: NaN."""
+        return len(self.values) - len(self.measured)
+
+    @property
     def median(self) -> float:
-        """The median over seeds; NaN if no run is finished."""
-        return float(np.median(self.values)) if len(self.values) else np.nan
+        """The median over seeds; NaN without a value."""
+        return float(np.median(self.measured)) if len(self.measured) else np.nan
 
     @property
     def least(self) -> float:
         """The least value over seeds."""
-        return float(np.min(self.values)) if len(self.values) else np.nan
+        return float(np.min(self.measured)) if len(self.measured) else np.nan
 
     @property
     def greatest(self) -> float:
         """The greatest value over seeds."""
-        return float(np.max(self.values)) if len(self.values) else np.nan
+        return float(np.max(self.measured)) if len(self.measured) else np.nan
 
     @property
     def fulfilling(self) -> int:
         """The number of seeds whose own value is in the range."""
-        return sum(map(self._inside, self.values))
+        return sum(map(self._inside, self.measured))
 
     @property
     def interval(self) -> ConfidenceInterval:
         """The confidence interval of the median (see ``median_interval``), or of the estimate, if there is one."""
-        return self.estimate.interval if self.estimate else median_interval(self.values)
+        return self.estimate.interval if self.estimate else median_interval(self.measured)
 
     @property
     def witnesses(self) -> "Witnesses":
         """The independent units that the answer rests on."""
-        return Witnesses(*self.estimate[1:]) if self.estimate else Witnesses(len(self.values))
+        return Witnesses(*self.estimate[1:]) if self.estimate else Witnesses(len(self.measured))
 
     @property
     def answer(self) -> Answer:
-        """``holds`` if the interval lies in the range, ``fails`` if outside of it or NaN, else ``undecided``."""
-        if self.untested:
+        """``holds`` if the interval lies in the range, ``fails`` if it lies outside, else ``undecided``.
+
+        Fewer than five seeds, or other units, are too few for any of these: ``few seeds``. Without a value the check is
+        not tested.
+        """
+        if self.why_untested:
             return "not tested"
+        if self.witnesses.number < FIRST:
+            return FEW
         low, high, _ = self.interval
         if self._inside(low) and self._inside(high):
             return "holds"
         return "undecided" if high >= self.low and self._is_under(low) else "fails"
 
     @property
+    def why_untested(self) -> str:
+        """Why the check is not tested; empty if it is."""
+        return self.untested or ("" if self.witnesses.number else "no value")
+
+    @property
     def refutation(self) -> float:
-        """The evidence that the median lies outside of the range; with two ends, the mean of both sides'."""
-        if self.untested:
+        """The evidence that the median lies outside of the range; with two ends, the mean of both sides'.
+
+        A check that is not tested, or has few seeds, is no evidence.
+        """
+        if self.answer in ("not tested", FEW):
             return 0.0
         if self.estimate:
             return self.estimate.evidence if self.answer == "fails" else 0.0
         beside = []
         if np.isfinite(self.low):
-            beside.append(sum(not value >= self.low for value in self.values))
+            beside.append(int((self.measured < self.low).sum()))
         if np.isfinite(self.high):
-            beside.append(sum(not value < self.high for value in self.values))
-        return sum(evidence(number, len(self.values)) for number in beside) / max(len(beside), 1)
+            beside.append(int((self.measured >= self.high).sum()))
+        return sum(evidence(number, len(self.measured)) for number in beside) / max(len(beside), 1)
 
     @property
-    def is_decided(self) -> bool:
-        """True if the check holds or fails, and needs no confirmation.
+    def is_enough_for_auto(self) -> bool:
+        """True if ``seeds=auto`` spends no more seeds on the check for its own sake.
 
-        With the median at the threshold, all five seeds fall on one given side with probability 1/32. So five seeds
-        must give the same answer at half and at twice the threshold, whether or not these are another reading of the
-        claim.
+        This is a policy and no part of the answer: five seeds that agree decide a check whatever its threshold. But
+        ``auto`` adds five if they would answer otherwise at half or at twice the threshold, or if it has no such
+        thresholds. For this, the thresholds of a check that ``compares`` are scaled, too.
         """
-        if self.answer == "undecided" or self.estimate is not None or self.untested:
-            return self.answer != "undecided"
-        if len(self.values) == FIRST:
+        if self.untested:
+            return True
+        if self.answer not in ("holds", "fails"):
+            return False
+        if self.estimate is None and len(self.measured) == FIRST:
             others = [self._scale(factor) for factor in FACTORS.values()]
             return all(other.answer == self.answer and other.thresholds != self.thresholds for other in others)
-        return len(self.values) > FIRST
+        return True
 
     @property
     def thresholds(self) -> tuple[float, ...]:

@@ -1,37 +1,44 @@
 """Decisions on claims: checks on the records of a figure's panels, and a verdict that follows from them.
 
 A check has one value for each seed, and a confidence interval of the median over seeds, between two of these values. It
-holds if that interval lies in the required range, fails if it lies outside, and is undecided otherwise. It is not
-tested if its runs cannot answer, for example if a failure beyond training is asked of models that have not learned the
-task. A claim is the statement that all its checks are true:
+holds if that interval lies in the required range, fails if it lies outside, and is undecided otherwise. Five of five
+values on one side decide a check, whatever its threshold. With fewer than five values a check neither holds nor fails.
+It is not tested if its runs cannot answer, for example if a failure beyond training is asked of models that have not
+learned the task. A claim is the statement that all its checks are true:
 
 - it *holds* if all of them hold;
 - it is refuted if more checks fail, or fail more clearly, than chance explains once in 20 times. Then it is *mixed* if
   any check holds, and *does not hold* if none does;
-- it is *not tested* if no check is, or if something was missing, and *undecided* otherwise.
+- it is *not tested* if no check is, or if something was missing;
+- it has *few seeds*, and no verdict, if a check has fewer than five;
+- it is *undecided* otherwise.
 
-Each word but the last two is wrong at most once in 20 over new seeds, however the checks depend on one another. A check
-whose true median lies outside the required range holds with a probability of at most 5 %, and one whose median lies
-inside fails no more often, if the range is open to one side. The 5 % cover all looks together: seeds may be added until
-the check is decided, since the interval of each number of seeds allows for those before it (``intervals``).
+Two errors have a rate of at most 5 % over new seeds, however the checks depend on one another: that a claim holds
+though one of its checks is false, and that it is refuted though all of them are true. A check whose true median lies
+outside the required range holds with a probability of at most 5 %, and one whose median lies inside fails no more
+often, if the range is open to one side. The 5 % cover all looks together: seeds may be added until the check is
+decided, since the interval of each number of seeds allows for those before it (``intervals``). The checks that hold in
+a mixed claim have no joint error rate: if none of 12 checks is true, 8 are clearly false and 4 at the threshold, one of
+the 4 holds in 12 % of claims. Neither is there one for several claims: up to 5 % of many verdicts may be wrong.
 
 Of several checks some fail by chance more often than one does. So their mean evidence (``intervals.evidence``) counts,
 which reaches 20 at most once in 20 if no check is false. With five seeds that takes five of five in two of three
-checks. With fewer than five seeds, the interval reaches from the least to the greatest value, with the coverage that
-this has: 87.5 % for four seeds, 75 % for three. One seed covers nothing: its value decides alone.
+checks.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from synthlab.studies.checks import Check, Witnesses
+from synthlab.studies.checks import FEW, Check, Witnesses
 from synthlab.studies.evidence import Evidence, Fitting, NoEvidence
-from synthlab.studies.intervals import CONVINCING, FIRST
+from synthlab.studies.intervals import CONVINCING
 
 Given = TypeVar("Given")
 
-WORDS = ("holds", "does not hold", "mixed", "undecided", "not tested")
+WORDS = ("holds", "does not hold", "mixed", "undecided", FEW, "not tested")
+# The answers of checks that leave a claim without a decision, by its word.
+DECIDING = {"undecided": ("undecided", "fails"), FEW: (FEW,)}
 
 
 class Fit(NamedTuple):
@@ -117,20 +124,18 @@ class Verdict(NamedTuple):
         if answers in ({"holds"}, {"not tested"}):
             return answers.pop()
         if not self._is_refuted():
-            return "undecided"
+            return FEW if FEW in answers else "undecided"
         return "mixed" if "holds" in answers else "does not hold"
 
     def _is_refuted(self) -> bool:
         """Return True if the checks that fail are too many, or fail too clearly, for chance.
 
-        A single check has its own error rate; with fewer than five seeds, for which nothing is promised, any check is
-        enough.
+        A single check has its own error rate.
         """
         if all(check.answer != "fails" for check in self.checks):
             return False
-        few = any(check.estimate is None and len(check.values) < FIRST for check in self.checks)
         evidence = [check.refutation for check in self.checks]
-        return few or len(evidence) == 1 or sum(evidence) / len(evidence) >= CONVINCING
+        return len(evidence) == 1 or sum(evidence) / len(evidence) >= CONVINCING
 
     @property
     def counts(self) -> str:
@@ -139,12 +144,12 @@ class Verdict(NamedTuple):
 
     @property
     def open_checks(self) -> list[Check]:
-        """The checks that leave the claim undecided.
+        """The checks on which ``seeds=auto`` spends more seeds (``Check.is_enough_for_auto``).
 
-        These are undecided checks, and those that fail, but not clearly enough for a claim of that many checks.
+        Those of an undecided claim that fail, but not clearly enough for a claim of that many checks, are among them.
         """
         failing = {"fails"} if self.word == "undecided" else set()
-        return [check for check in self.checks if not check.is_decided or check.answer in failing]
+        return [check for check in self.checks if not check.is_enough_for_auto or check.answer in failing]
 
     def at(self, factor: float) -> "Verdict":
         """Return the verdict at ``factor`` times the threshold of each check that can be scaled."""
@@ -157,25 +162,25 @@ class Verdict(NamedTuple):
 
     @property
     def witnesses(self) -> Witnesses:
-        """The fewest units that one of the checks rests on; for an undecided claim, one of those that leave it so.
+        """The fewest units that one of the checks rests on; without a decision, one of those that leave it so.
 
         Zero if these are not tested.
         """
-        counted = self.checks
-        if self.word == "undecided":
-            counted = [check for check in self.checks if check.answer in ("undecided", "fails")]
+        deciding = DECIDING.get(self.word)
+        counted = [check for check in self.checks if deciding is None or check.answer in deciding]
         return min((check.witnesses for check in counted), default=Witnesses(0))
 
 
 def counts_in_words(answers: Sequence[str]) -> str:
     """Return how many of the ``answers`` of checks are which, such as "4 of 6 checks hold, 1 fails, 1 undecided"."""
-    holding, failing, undecided, untested = (
-        sum(each == word for each in answers) for word in ("holds", "fails", "undecided", "not tested")
+    holding, failing, undecided, few, untested = (
+        sum(each == word for each in answers) for word in ("holds", "fails", "undecided", FEW, "not tested")
     )
     told = [
         f"{holding} of {len(answers)} checks hold{'s' * (holding == 1)}",
         f"{failing} fail{'s' * (failing == 1)}" if failing else "",
         f"{undecided} undecided" if undecided else "",
+        f"{few} without a verdict" if few else "",
         f"{untested} not tested" if untested else "",
     ]
     return ", ".join(filter(None, told)) if answers else ""

@@ -1,6 +1,7 @@
 """Each claim is judged on made-up records: one set in which it holds, and for each of its checks one that breaks it."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ LENGTHS = np.arange(1, 51)
 BEYOND = np.maximum(LENGTHS - 10, 0)
 
 
-def made(errors, seeds=3, losses=(0.1, 0.0001), **changed):
+def made(errors, seeds=10, losses=(0.1, 0.0001), **changed):
     """Records with the mean squared errors ``errors`` (an array over lengths 1..50), a little apart by seed."""
     made = []
     for seed in range(seeds):
@@ -52,7 +53,7 @@ def test_1a_and_each_way_to_break_it():
     assert failing(verdict("1a", nope=made(4e-5 * FLAT / FLAT, **MEAN), **others)) == ["NoPE: largest error"]
     # from 1e-9 to 2e-5 is 2 times the paper's 1e-5: lower errors within are no fault
     low = verdict("1a", nope=made(np.where(LENGTHS > 40, 2e-5, 1e-9), **MEAN), **others)
-    assert (low.word, low.checks[2].median) == ("holds", pytest.approx(2.02))  # the middle one of three seeds
+    assert (low.word, low.checks[2].median) == ("holds", pytest.approx(2.09))  # the middle of ten seeds
     steep = verdict("1a", nope=made(np.where(LENGTHS > 40, 3e-4, 2e-5), **MEAN), **others)
     assert failing(steep) == [
         "NoPE: largest error",
@@ -64,7 +65,7 @@ def test_1a_and_each_way_to_break_it():
     trivial = verdict("1a", nope=made(0.25 / LENGTHS, **MEAN), **others)
     assert trivial.word == "mixed"  # the other encodings do rise
     assert "NoPE: error / best constant's, largest" in failing(trivial)
-    assert trivial.checks[1].median == pytest.approx(1.01)
+    assert trivial.checks[1].median == pytest.approx(1.045)
     # what would be flat for NoPE is flat for RoPE: from 1e-9 to 5e-5, 5 times the paper's 1e-5
     flat_rope = others | {"rope": made(np.where(LENGTHS > 10, 5e-5, 1e-9), **MEAN)}
     found = verdict("1a", nope=made(FLAT, **MEAN), **flat_rope)
@@ -76,15 +77,15 @@ def test_5_compares_with_the_best_constant_under_uniform_counts():
     uniform = MEAN | {"inputs": {"name": "uniform_count"}}
     assert verdict("5", nope=made(FLAT, **uniform)).word == "holds"
     # at length 1 the mean is 0 or 1: variance 1/4; for long sequences that of U(0, 1): 1/12
-    constant = verdict("5", nope=made((LENGTHS + 2) / (12 * LENGTHS), seeds=1, **uniform))
-    assert constant.checks[0].median == pytest.approx(1)
+    constant = verdict("5", nope=made((LENGTHS + 2) / (12 * LENGTHS), **uniform))
+    assert constant.checks[0].median == pytest.approx(1.045)
     assert (LENGTHS + 2)[0] / 12 == 1 / 4
     assert [check.answer for check in constant.checks] == ["fails", "holds"]  # it is flat
     assert constant.word == "mixed"
     # ten times 1e-5 within is flat up to 1e-3, from 1e-9 within up to 1e-4
     for within, beyond, answer in [(1e-4, 9e-4, "holds"), (1e-9, 9e-5, "holds"), (1e-9, 1.1e-4, "fails")]:
         errors = np.where(LENGTHS > 10, beyond, within)
-        assert verdict("5", nope=made(errors, seeds=1, **uniform)).checks[1].answer == answer
+        assert verdict("5", nope=made(errors, **uniform)).checks[1].answer == answer
 
 
 def every_encoding(errors, **task):
@@ -113,7 +114,7 @@ def test_only_the_length_task_has_to_keep_rising():
 def test_the_trend_is_over_thirds_of_the_lengths_beyond_training():
     # 40 lengths beyond training are 14, 13 and 13: means 1, 4 and 5
     steps = np.repeat([0.01, 1.0, 4.0, 5.0], [10, 14, 13, 13])
-    assert Evidence({"a": made(steps, **LENGTH)}).trend("a") == pytest.approx([0.8, 0.8, 0.8])  # not 1/4
+    assert Evidence({"a": made(steps, **LENGTH)}).trend("a") == pytest.approx([0.8] * 10)  # not 1/4
     # every other length errs twice as much: half of the steps fall, the trend rises
     noisy = SQUARE * np.where(LENGTHS % 2, 2, 1)
     assert (Evidence({"a": made(noisy, **LENGTH)}).trend("a") < 0.5).all()
@@ -183,7 +184,7 @@ def test_3_compares_where_both_extrapolate():
     assert len(failing(verdict("3", **good | {"train_length=20": solved}))) == 2  # no rising trend
 
 
-def trained(*losses: float, seeds: int = 3):
+def trained(*losses: float, seeds: int = 10):
     """Records of the mean task whose training losses, one every ten steps, are these."""
     return made(FLAT, seeds=seeds, losses=losses, **MEAN)
 
@@ -206,7 +207,7 @@ def test_the_loss_at_the_end_is_the_mean_over_a_tenth_of_the_steps():
     even = ending.assign(loss=0.5)
     runs = {"a": ending, "b": even}
     evidence = Evidence({name: [replace(run, training=curve) for run in trained(1, 1)] for name, curve in runs.items()})
-    assert evidence.loss_ratio("a", "b") == pytest.approx([5, 5, 5])
+    assert evidence.loss_ratio("a", "b") == pytest.approx([5] * 10)
 
 
 @pytest.mark.parametrize(("power", "word"), [(2, "holds"), (1, "does not hold"), (3, "does not hold")])
@@ -229,22 +230,23 @@ def test_q_does_not_look_for_another_origin():
 @pytest.mark.parametrize(
     ("values", "bounds", "answer"),
     [
-        ([1, 2, 3], {"low": 1}, "holds"),
-        ([1, 2, 3], {"low": 1.5}, "undecided"),
-        ([1, 2, 3], {"low": 3.5}, "fails"),
-        ([1, 2, 3], {"high": 3}, "undecided"),  # 3 is not under 3
-        ([1, 2, 3], {"high": 1.5}, "undecided"),
-        ([1, 2, 3], {"high": 1}, "fails"),
-        ([1, 2, 3], {"low": 1.5, "high": 2.5}, "undecided"),  # reaches beyond both ends
-        ([1, 2, 3], {"low": 4, "high": 5}, "fails"),
+        ([1, 2, 3, 4, 5], {"low": 1}, "holds"),  # the range includes its lower end
+        ([0, 0, 0, 0, 0], {"low": 0}, "holds"),
+        ([1, 2, 3, 4, 5], {"low": 1.5}, "undecided"),
+        ([1, 2, 3, 4, 5], {"low": 5.5}, "fails"),
+        ([1, 2, 3, 4, 5], {"high": 5}, "undecided"),  # 5 is not under 5
+        ([1, 2, 3, 4, 5], {"high": 1.5}, "undecided"),
+        ([1, 2, 3, 4, 5], {"high": 1}, "fails"),
+        ([1, 2, 3, 4, 5], {"low": 1.5, "high": 2.5}, "undecided"),  # reaches beyond both ends
+        ([1, 2, 3, 4, 5], {"low": 6, "high": 7}, "fails"),
         ([1, 2, 3, 4, 5, 6, 7, 8, 9, 99], {"high": 10}, "holds"),  # of ten seeds from the second to the ninth
         ([1, 2, 3, 4, 5, 6, 7, 8, 99, 99], {"high": 10}, "undecided"),
-        ([1, 2, np.inf], {"high": 9}, "undecided"),
-        ([np.inf] * 3, {"high": 9}, "fails"),
-        ([1, 2, np.nan], {"low": 0.5}, "fails"),
-        ([1, 2, 3, 4, 5, 6, 7, np.nan], {"low": 0.5}, "fails"),
-        ([], {"high": 1}, "fails"),
-        ([2], {"high": 2}, "fails"),
+        ([1, 2, 3, 4, np.inf], {"high": 9}, "undecided"),
+        ([np.inf] * 5, {"high": 9}, "fails"),
+        ([1, 2, 3, 4], {"low": 1}, "few seeds"),
+        ([1, 2, 3, 4], {"low": 9}, "few seeds"),
+        ([1], {"low": 9}, "few seeds"),
+        ([], {"high": 1}, "not tested"),
     ],
 )
 def test_a_check_is_answered_by_its_interval(values, bounds, answer):
@@ -252,30 +254,61 @@ def test_a_check_is_answered_by_its_interval(values, bounds, answer):
     assert check.answer == answer
 
 
-HOLDS, OPEN, FAILS = (Check("x", np.array(values), low=1.0) for values in ([2.0, 3.0], [0.0, 2.0], [0.0]))
+@pytest.mark.parametrize("number", [5, 10, 20])
+@pytest.mark.parametrize(("value", "answer"), [(2.0, "holds"), (0.5, "fails")])
+def test_values_that_are_nan_are_missing_and_count_neither_way(number, value, answer):
+    known = Check("x", np.full(number, value), low=1.0)
+    check = known._replace(values=np.append(known.values, np.nan))
+    assert (check.answer, check.missing, check.witnesses.number) == (answer, 1, number)
+    for quantity in ("median", "least", "greatest", "fulfilling", "interval", "refutation"):
+        assert getattr(check, quantity) == getattr(known, quantity)
+    assert Verdict(CLAIMS["1a"], "Figure 1", [check], []).word == {"fails": "does not hold"}.get(answer, answer)
+
+
+def test_checks_whose_values_are_all_missing_are_no_evidence():
+    lost = Check("x", np.full(20, np.nan), low=1.0)
+    assert (lost.answer, lost.why_untested, lost.refutation) == ("not tested", "no value", 0.0)
+    assert Check("x", np.array([np.nan, 2.0, 2.0, 2.0, 2.0]), low=1.0).answer == "few seeds"
+    assert Verdict(CLAIMS["1a"], "Figure 1", [lost], []).word == "not tested"
+
+
+FEW_HOLD, FEW_FAIL, FEW_OPEN, ONE = (
+    Check("x", np.array(values), low=1.0) for values in ([2.0] * 4, [0.0] * 3, [0.0, 2.0], [0.0])
+)
+HOLDS, FAILS, OPEN = (Check("x", np.array(values), low=1.0) for values in ([2.0] * 5, [0.0] * 5, [0.0, 2.0] * 5))
+LOST = FAILS._replace(untested="none of the runs fits")
 
 
 @pytest.mark.parametrize(
-    ("checks", "word"),
+    ("checks", "word", "fewest"),
     [
-        ([HOLDS, HOLDS], "holds"),
-        ([HOLDS, FAILS], "mixed"),
-        ([HOLDS, FAILS, OPEN], "mixed"),
-        ([FAILS, FAILS], "does not hold"),
-        ([FAILS, OPEN], "does not hold"),
-        ([HOLDS, OPEN], "undecided"),
-        ([HOLDS._replace(values=HOLDS.values[:1]), OPEN], "undecided"),
-        ([OPEN, OPEN], "undecided"),
-        ([], "not tested"),
+        ([FEW_HOLD], "few seeds", 4),
+        ([FEW_FAIL], "few seeds", 3),
+        ([ONE], "few seeds", 1),
+        ([FEW_FAIL] * 7, "few seeds", 3),
+        ([FEW_FAIL, FEW_OPEN, HOLDS, OPEN], "few seeds", 2),
+        ([FEW_HOLD, FAILS], "few seeds", 4),  # 15.4 on average
+        ([FEW_HOLD, LOST], "few seeds", 4),
+        ([FEW_HOLD, FAILS, FAILS], "does not hold", 4),  # five of five in two checks of three
+        ([FEW_FAIL, HOLDS, FAILS, FAILS, FAILS], "few seeds", 3),  # 18.4
+        ([FEW_FAIL, HOLDS, *[FAILS] * 4], "mixed", 3),
+        ([], "not tested", 0),
     ],
 )
-def test_with_fewer_than_five_seeds_any_check_that_fails_refutes_a_claim(checks, word):
+def test_fewer_than_five_seeds_give_no_verdict_and_refute_nothing(checks, word, fewest):
     found = Verdict(CLAIMS["1a"], "Figure 1", checks, [])
-    assert found.word == word
+    assert (found.word, found.witnesses) == (word, (fewest, "seeds"))
     assert Verdict(CLAIMS["1a"], "Figure 1", checks, ["no run"]).word == "not tested"
-    open_ones = [check for check in checks if check is OPEN] if word == "undecided" else checks
-    assert found.open_checks == checks  # of fewer than five seeds none is decided for good
-    assert found.witnesses == (min((len(check.values) for check in open_ones), default=0), "seeds")
+    assert [check for check in found.open_checks if check.answer == "few seeds"] == [
+        check for check in checks if check.answer == "few seeds"
+    ]
+
+
+def test_a_claim_is_never_refuted_by_three_seeds():
+    """All 4,096 patterns of four checks of three seeds: by the rule of before, 0.41 of them refuted."""
+    patterns = product((0.0, 2.0), repeat=3)
+    checks = [Check("x", np.array(pattern), low=1.0) for pattern in patterns]
+    assert {Verdict(CLAIMS["1a"], "x", list(four), []).word for four in product(checks, repeat=4)} == {"few seeds"}
 
 
 def enough(claim: str) -> dict[str, list]:
@@ -312,7 +345,7 @@ def test_a_check_says_which_series_more_seeds_would_help(claim):
     runs = enough(claim)
     checks = verdict(claim, **runs).checks
     assert all(check.series and set(check.series) <= set(runs) for check in checks)
-    assert {len(check.values) for check in checks} == {3}
+    assert {len(check.values) for check in checks} == {10}
     for check in checks:  # a seed less of the others changes nothing
         fewer = {name: made if name in check.series else made[:2] for name, made in runs.items()}
         again = next(found for found in verdict(claim, **fewer).checks if found.what == check.what)
@@ -330,10 +363,10 @@ def test_a_claim_about_longer_sequences_is_not_judged_on_short_tests(claim):
 
 
 def test_a_ratio_is_over_the_seeds_and_lengths_that_both_have():
-    a, b = made(SQUARE, **LENGTH), made(2 * SQUARE, **LENGTH)
+    a, b = made(SQUARE, 3, **LENGTH), made(2 * SQUARE, 3, **LENGTH)
     b[1] = replace(b[1], diverged_at=3)
     assert Evidence({"a": a, "b": b}).ratio("a", "b") == pytest.approx([0.5, 0.5])
     with pytest.raises(NoEvidence, match="a and b have no seed or no length in common"):
         Evidence({"a": a[1:2], "b": b}).ratio("a", "b")
     infinite = made(np.where(LENGTHS == 30, np.inf, SQUARE), **LENGTH)
-    assert Check("x", Evidence({"a": infinite, "b": a}).ratio("a", "b"), high=1e9).answer != "holds"
+    assert (Evidence({"a": infinite, "b": a}).ratio("a", "b") == np.inf).all()

@@ -10,6 +10,7 @@ from experiments.long_short_alignment.page_tables import (
     tabulate_coefficients,
     tabulate_facts,
     tabulate_losses,
+    tabulate_numbers,
 )
 
 SEEDS = 3
@@ -21,7 +22,8 @@ def runs(**arms: list[float]) -> pd.DataFrame:
     for place, (arm, values) in enumerate(arms.items()):
         for model, factor in {"pi": 1, "yarn": 2}.items():
             for seed, value in enumerate(values):
-                measured = dict.fromkeys([*CHANGES, "sce", "excess", "temperature"], factor * value)
+                names = [*CHANGES, "calibrated_loss_2x", "sce", "excess", "temperature"]
+                measured = dict.fromkeys(names, factor * value)
                 rows.append(
                     {"arm": arm.replace("_", " "), "baseline": place == 0, "variant": model, "seed": seed} | measured
                 )
@@ -41,6 +43,7 @@ def test_a_weight_spans_the_medians_of_its_models():
     assert none == {
         "weight": "0",
         **dict.fromkeys([told for name, told in CHANGES.items() if name != "loss_1x"], ""),
+        "calibrated loss after 1 to 2 l, nats": "",
     } | {
         "misalignment, nats": "1.00 to 2.00",
         "beyond entropy, nats": "1.000 to 2.000",
@@ -63,6 +66,19 @@ def test_facts_are_medians_by_depth():
         {"arm": "a", "baseline": True, "variant": "rope", "seed": range(SEEDS), "train_length": 64} | answers
     )
     assert tabulate_facts(table) == [{"model": "a", "within, depth 0": "0.75", "depth 0": "0.50", "depth 0.5": "0.50"}]
+
+
+def test_numbers_are_correlated_with_distances_both_scaled_and_not():
+    # The error grows with the scaled distance and falls with the other; encoding f does not fit.
+    distance = np.resize([1.0, 1.1, 1.2, 1.3, 1.4, 9.0], 12)
+    table = pd.DataFrame({"task": "length", "outrep": np.repeat(["identity", "sqrt"], 6), "seed": 0})
+    table = table.assign(encoding=np.resize(list("abcdef"), 12), error_5x=distance, wasserstein_scaled=distance)
+    table = table.assign(wasserstein=1 / distance, fit=table["encoding"] != "f")
+    scaled, raw = tabulate_numbers(table)
+    assert (scaled["distance"], raw["distance"]) == ("scaled", "not scaled")
+    assert (scaled["rank correlation"][:4], raw["rank correlation"][:5]) == ("1.00", "-1.00")
+    assert (scaled["among runs that fit"][:4], raw["among runs that fit"][:5]) == ("1.00", "-1.00")
+    assert scaled["how far these lie apart"] == "33.33 %"  # 0.4 of 1.2
 
 
 def test_changes_have_their_signs():

@@ -14,10 +14,11 @@ from synthlab.studies.checks import Check, Witnesses
 from synthlab.studies.presentation.report import add_statements
 from synthlab.studies.verdicts import Fit, Verdict
 
-HOLDS = Check("h", np.array([2.0, 3.0, 4.0]), low=1.0)
-FAILS = Check("f", np.array([2.0, 3.0, 4.0]), high=1.0)
-OPEN = Check("u", np.array([2.0, 3.0, 4.0]), high=3.5)
+TWELVE = np.array([2.0, 3.0, 4.0] * 4)
+HOLDS, FAILS = Check("h", TWELVE, low=1.0), Check("f", TWELVE, high=1.0)
+OPEN = Check("u", TWELVE, high=3.5)
 ONE = Check("o", np.array([2.0]), low=1.0)
+FEW = Check("w", np.array([2.0, np.nan, 3.0, 4.0]), high=1.0)
 
 
 TABLE = "series,length,median\nnope,1,0.10\nrope,2,\n"
@@ -71,7 +72,14 @@ def test_keeping_the_same_again_gives_the_same_bytes_and_keeping_others_leaves_t
 
 
 def test_verdicts_are_told_with_what_their_checks_leave_open_and_how_many_runs_fit():
-    checks = {"1a": [HOLDS, OPEN], "1b": [HOLDS, OPEN, FAILS], "1c": [ONE], "q": []}
+    checks = {
+        "1a": [HOLDS, OPEN],
+        "1b": [HOLDS, OPEN, FAILS],
+        "1c": [ONE],
+        "1c+": [ONE, FEW, FEW],
+        "5": [HOLDS, FEW],
+        "q": [],
+    }
     missing = {"q": ["no runs of rope"]}
     fit = {"1a": Fit(3, 0, 2, "undecided", Witnesses(2)), "1b": Fit(4, 1, 2, "holds", Witnesses(2))}
     judged = [
@@ -81,15 +89,27 @@ def test_verdicts_are_told_with_what_their_checks_leave_open_and_how_many_runs_f
     found = {row.pop("id"): row for row in verdicts(add_statements(judged))}
     assert [row.pop("says") for row in found.values()] == [OF_NUMBERS[claim].statement for claim in checks]
     open_check, failing = "undecided: u: 3 [2, 4], needed under 3.5", "fails: f: 3 [2, 4], needed under 1"
-    mixed = "mixed (3 seeds) (1 of 3 checks holds, 1 fails, 1 undecided)"
+    mixed = "mixed (1 of 3 checks holds, 1 fails, 1 undecided)"
+    few = "no verdict from 3 seeds: w: 3 [2, 4] (1 value missing), needed under 1"
+    one = "no verdict from 1 seed: o: 2, needed at least 1"
     for claim, verdict, others, fits, rest in (
-        ("1a", "undecided at 3 seeds (1 of 2 checks holds, 1 undecided)", ["mixed", "holds"], "2 of 3", [open_check]),
+        ("1a", "undecided at 12 seeds (1 of 2 checks holds, 1 undecided)", ["mixed", "holds"], "2 of 3", [open_check]),
         ("1b", mixed, ["mixed", "mixed"], "2 of 4: holds", [open_check, failing]),
-        ("1c", "holds (one run)", ["holds", "holds"], "", []),
+        ("1c", "1 seed: no verdict (o: 2, needed at least 1)", [], "", [one]),
+        ("1c+", "1 seed: no verdict (all seeds are in the range in 1 of 3 checks, none in 2)", [], "", [one, few, few]),
+        ("5", "3 seeds: no verdict (w: 3 [2, 4] (1 value missing), needed under 1)", [], "", [few]),
         ("q", "not tested (no runs of rope)", [], "", missing["q"]),
     ):
         at = dict(zip(("half", "twice"), others, strict=False))
         assert found[claim] == {"verdict": verdict, "others": at, "fit": fits, "rest": rest}
+
+
+def test_verdicts_link_to_their_section_and_so_does_none():
+    for verdict in ("does not hold", "undecided at 5 seeds", "3 seeds: no verdict (0.1 [0, 0.2], needed under 1)"):
+        assert reference.link_verdict(verdict, "p.md#s").startswith("[")
+        assert reference.link_verdict(verdict, "") == verdict
+    linked = reference.link_verdict("3 seeds: no verdict (all)", "p.md#s")
+    assert linked == "[3 seeds: no verdict](p.md#s) (all)"
 
 
 def test_tables_go_into_the_readme_and_every_page_that_has_their_block(tmp_path, monkeypatch):

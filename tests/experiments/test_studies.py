@@ -119,19 +119,27 @@ def test_every_study_at_small_size(name, invoke, hasty, tmp_path):
         assert pd.read_csv(folder / "compute_cost.csv")["step"].tolist() == list(STEPS)
 
 
-def runs(changes: dict[str, list[float]]) -> pd.DataFrame:
-    """Two seeds of each arm, whose losses at four training lengths are 3, or 3 and what ``changes`` says."""
+def runs(changes: dict[str, list[float]], seeds: int = 6) -> pd.DataFrame:
+    """Runs whose losses at four training lengths are 3, or 3 and what ``changes`` says, in turn for the seeds."""
     return pd.DataFrame(
         [
             {"arm": arm, "baseline": arm == "alpha 0", "variant": "rope", "seed": seed, "loss_4x": 3.0 + change}
             for arm, of_arm in ({"alpha 0": [0.0, 0.0]} | changes).items()
-            for seed, change in enumerate(of_arm)
+            for seed, change in enumerate(np.resize(of_arm, seeds))
         ]
-    ).assign(loss_1x=2.0, excess=0.1, sce=3.0, calibrated_loss_4x=3.0, accuracy_4x=0.5, train_length=8)
+    ).assign(
+        loss_1x=2.0,
+        excess=0.1,
+        sce=3.0,
+        calibrated_loss_2x=3.0,
+        calibrated_loss_4x=3.0,
+        accuracy_4x=0.5,
+        train_length=8,
+    )
 
 
 def test_differences_are_from_the_first_arm_s_run_of_the_same_seed():
-    rows = runs({"alpha 0.1": [-0.5, 0.25]})
+    rows = runs({"alpha 0.1": [-0.5, 0.25]}, 2)
     rows.loc[rows["seed"] == 1, "loss_4x"] += 1
     assert differences(rows, "loss_4x")["loss_4x"].tolist() == [0, 0, -0.5, 0.25]
 
@@ -146,9 +154,9 @@ def test_claims_about_the_coefficient_by_hand():
 
     found = by_alpha([-0.5, -0.1], [-0.2, -0.1], [0.5, 0.4], [1.0, 2.0])
     trained = found["arm"] != "alpha 0"
-    found.loc[trained, ["sce", "accuracy_4x"]] -= [0.5, 0.1]
-    # The answers agree no better; what the loss loses is back at the right temperature.
-    wanted = dict.fromkeys(("A1", "A2", "A3", "A1t"), "holds") | dict.fromkeys(("A1s", "A3e"), "does not hold")
+    found.loc[trained, ["sce", "accuracy_4x", "calibrated_loss_4x", "calibrated_loss_2x"]] -= [0.5, 0.1, 0.001, -0.001]
+    # The answers agree no better; what the loss loses is back at the right temperature, but only far out.
+    wanted = dict.fromkeys(("A1", "A2", "A3", "A1t"), "holds") | dict.fromkeys(("A1r", "A1s", "A3e"), "does not hold")
     assert words(found) == wanted
     worse = words(by_alpha([0.1, 0.1], [0.1, 0.2]))
     assert worse["A1"] == "does not hold"
@@ -197,14 +205,19 @@ def test_claims_about_numbers_by_hand():
     # Of each task six encodings under two maps, whose error grows with their distance, or falls.
     distance = np.resize([-5.0, -3.0, -1.0, 1.0, 3.0, 5.0], 12)
     rows = pd.DataFrame({"encoding": np.resize(list("abcdef"), 12), "outrep": np.repeat(["identity", "sqrt"], 6)})
-    rows = rows.assign(seed=0, group=rows["encoding"] + rows["outrep"], wasserstein_within=distance)
+    rows = rows.assign(seed=0, group=rows["encoding"] + rows["outrep"], wasserstein_scaled=distance)
     of_tasks = {"sum": distance**3, "mean": -distance}
-    (verdict,) = judged("scalar", pd.concat([rows.assign(task=task, error_within=e) for task, e in of_tasks.items()]))
-    assert [check.median for check in verdict.checks] == pytest.approx([1, 1, -1, -1])
+    # On the sum the distance that is not scaled orders the encodings the other way round.
+    raw = {"sum": -distance, "mean": distance}
+    every = [rows.assign(task=task, error_5x=error, wasserstein=raw[task]) for task, error in of_tasks.items()]
+    (verdict,) = judged("scalar", pd.concat(every, ignore_index=True))
+    assert [check.median for check in verdict.checks] == pytest.approx([1, 1, -1, -1, -1, -1, -1, -1])
     assert [(check.answer, str(check.witnesses)) for check in verdict.checks] == [
-        (answer, of) for answer in ("holds", "fails") for of in ("12 trainings", "6 encodings")
+        (answer, of) for answer in ("holds", "fails", "fails", "fails") for of in ("12 trainings", "6 encodings")
     ]
-    assert [check.what.split(",")[0] for check in verdict.checks] == ["sum", "sum", "mean", "mean"]
+    assert [check.what.split(", over")[0] for check in verdict.checks][::2] == [
+        f"{task}, {scale}" for task in ("sum", "mean") for scale in ("scaled", "not scaled")
+    ]
 
 
 def test_a_baseline_that_diverged_is_replaced_by_no_other_arm():
@@ -216,7 +229,7 @@ def test_a_baseline_that_diverged_is_replaced_by_no_other_arm():
 
 
 def facts(recalled: dict[str, dict[float, float]], length: int = 8) -> pd.DataFrame:
-    """Runs, two seeds each, of which facts at some depths are recalled so often."""
+    """Runs of which facts at some depths are recalled so often."""
     rows = runs({arm: [0.0, 0.0] for arm in recalled if arm != "alpha 0"})
     for depth in (0.0, 0.25, 0.5):
         share = [recalled[arm][depth] for arm in rows["arm"]]
@@ -258,6 +271,14 @@ def test_claims_about_ranges_within_and_distances_by_hand():
     arms = ["rope, alpha 0.1, excess", "rope, alpha 1, excess", "rope, alpha 1, excess"]
     assert [check.what.split(":")[0] for check in verdict.checks] == arms
     assert [check.answer for check in verdict.checks] == ["holds"] * 3
+
+
+def test_a_lead_over_positions_that_no_run_has_learned_is_not_tested():
+    rows = runs({"PI, RandPos": [0.5, 0.5], "PI, PoSE": [-0.1, -0.1]}).rename(columns={"loss_4x": "loss_8x"})
+    (known,) = judged("methods", rows.assign(fit=rows["arm"] != "PI, RandPos"))
+    assert [(check.answer, check.untested) for check in known.checks] == [("not tested", "no run fits"), ("fails", "")]
+    (unknown,) = judged("methods", rows)
+    assert [check.answer for check in unknown.checks] == ["holds", "fails"]
 
 
 def test_losses_are_means_over_contexts():

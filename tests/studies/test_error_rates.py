@@ -86,6 +86,13 @@ def test_each_word_is_wrong_at_most_once_in_20(drawn, looks):
     assert set(found) <= {"holds", "undecided", *REFUTED}
 
 
+def test_the_checks_that_hold_in_a_mixed_claim_have_no_joint_error_rate():
+    generator = np.random.default_rng(17)
+    agrees = independent(generator, FIRST)
+    agrees[:, 4:] = False  # eight are clearly false, four lie at their thresholds: none is true
+    assert rates(agrees, (FIRST,))["mixed"] == pytest.approx(1 - (31 / 32) ** 4, abs=0.007)  # 0.119
+
+
 def at_worst(number: int) -> np.ndarray:
     """Of 64 claims those of which exactly ``number`` of twelve checks fail with all five seeds, as many as there can be
     where each check has each of the 32 sequences of right and wrong seeds twice."""

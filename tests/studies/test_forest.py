@@ -57,7 +57,7 @@ def test_checks_of_one_quantity_and_threshold_share_an_axis():
 
 def test_a_row_shows_seeds_interval_median_range_and_answer():
     # the axis runs from 0 to 8: the values, the threshold, its half and twice
-    svg = picture(check("x: y", [0, 2, 3], high=4, centre=0.0))
+    svg = picture(check("x: y", [0, 2, 2, 2, 3], high=4, centre=0.0))
     x = [Axis.from_numbers([0, 8]).place(value) for value in (0, 2, 3, 4, 8)]
     [shaded] = svg.findall("rect")
     assert (float(shaded.get("x", "")), float(shaded.get("width", ""))) == (LEFT, pytest.approx(x[3] - LEFT))
@@ -65,7 +65,7 @@ def test_a_row_shows_seeds_interval_median_range_and_answer():
     interval, seeds = (path.get("d", "") for path in row.findall("path"))
     assert interval.startswith(f"M{x[0]} ")
     assert interval.endswith(f"H{x[2]}")
-    assert [move.split(" ")[0] for move in seeds.split("M")[1:]] == [str(place) for place in x[:3]]
+    assert [move.split(" ")[0] for move in seeds.split("M")[1:]] == [str(x[index]) for index in (0, 1, 1, 1, 2)]
     [median] = row.findall("circle")
     assert (median.get("cx"), row.get("class")) == (str(x[1]), "holds")
     drawn = "".join(path.get("d", "") for path in svg.findall("path"))
@@ -73,10 +73,17 @@ def test_a_row_shows_seeds_interval_median_range_and_answer():
     assert "holds" in texts(svg)
 
 
-@pytest.mark.parametrize("values", [[], [math.nan], [1.0, math.nan]])
+@pytest.mark.parametrize("values", [[], [math.nan], [math.nan] * 5])
 def test_a_check_without_a_number_keeps_its_row(values):
     svg = picture(check("nothing", values, high=4))
-    assert {"nothing", "fails: no number"} <= set(texts(svg))
+    assert {"nothing", "not tested: no number"} <= set(texts(svg))
+
+
+def test_a_check_of_few_seeds_is_drawn_without_a_verdict():
+    svg = picture(check("x: y", [0, 2, math.nan, 3], high=4, centre=0.0))
+    assert "no verdict" in texts(svg)
+    [row] = svg.findall("g")
+    assert (row.get("class"), len(row.findall("circle")), len(row.findall("rect"))) == ("open", 0, 1)
 
 
 FINITE = st.floats(-1e300, 1e300, allow_subnormal=False)

@@ -3,6 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from experiments.output_alignment.claims import CLAIMS
 from support.records import record
@@ -45,7 +47,7 @@ def test_some_thresholds_have_no_other(how):
 
 
 def test_a_verdict_is_judged_anew_where_its_thresholds_lie():
-    ratio, gain = check([0.6, 0.7], high=1.0), check([0.1, 0.2], low=0.0)
+    ratio, gain = check([0.6] * 10, high=1.0), check([0.1] * 10, low=0.0)
     verdict = Verdict(CLAIMS["1a"], "Figure 1", [ratio, gain], [])
     assert [verdict.at(factor).word for factor in (0.5, 1.0, 2.0)] == ["mixed", "holds", "holds"]
     assert [check.answer for check in verdict.at(0.5).checks] == ["fails", "holds"]
@@ -120,7 +122,8 @@ def test_what_is_not_tested_neither_holds_nor_fails(checks, word):
 
 
 def test_an_undecided_claim_rests_on_the_checks_that_leave_it_so():
-    assert judged_on(seeds(0, 3), OPEN).witnesses == Witnesses(5)
+    assert judged_on(seeds(0, 3), OPEN).witnesses == Witnesses(3)  # it has no verdict for its three seeds
+    assert judged_on(seeds(0, 6), OPEN).witnesses == Witnesses(5)
     assert judged_on(seeds(0, 6), FAILS).witnesses == Witnesses(5)
     assert judged_on(HOLDS, UNTESTED).witnesses == Witnesses(0)
 
@@ -139,7 +142,7 @@ def test_of_a_range_with_two_ends_both_sides_are_bet_on():
     assert band.answer == "fails"
     assert band.refutation == pytest.approx((evidence(5, 5) + evidence(0, 5)) / 2)
     assert check([3.0] * 5, high=2.0).refutation == evidence(5, 5)
-    assert check([np.nan, 3.0, 3.0, 3.0, 3.0], high=2.0).refutation == evidence(5, 5)  # what is NaN fails
+    assert check([np.nan, *[3.0] * 5], high=2.0).refutation == evidence(5, 5)  # NaN is missing
 
 
 def test_open_checks_are_those_that_may_change_the_verdict():
@@ -151,12 +154,57 @@ def test_open_checks_are_those_that_may_change_the_verdict():
     assert judged_on(far, estimated(-1.0, 1.0)).open_checks[0].estimate is not None
 
 
-def test_half_and_twice_of_a_comparison_confirm_five_seeds_and_are_no_other_reading_of_the_claim():
+def test_half_and_twice_of_a_comparison_are_asked_for_more_seeds_and_are_no_other_reading_of_the_claim():
     for value, decided in ((0.4, True), (0.9, False), (1.1, False), (2.5, True)):
         ratio = check([value] * 5, high=1.0, compares=True)
-        assert ratio.is_decided == decided
+        assert ratio.is_enough_for_auto == decided
+        assert ratio.answer in ("holds", "fails")  # five of five decide, whatever the threshold
         assert (ratio.scales, ratio.at(0.5), ratio.at(2.0)) == (False, ratio, ratio)
-    assert not check([0.4] * 5, high=1.0, centre=1.0, compares=True).is_decided  # it has nothing that confirms it
+    assert not check([0.4] * 5, high=1.0, centre=1.0, compares=True).is_enough_for_auto  # it has no other threshold
+
+
+def former_open_checks(checks: list[Check]) -> list[Check]:
+    """The open checks by the rules of before, when a check of fewer than five seeds had an answer, and any such that
+    failed refuted its claim."""
+
+    def answer(each: Check) -> str:
+        if each.untested:
+            return "not tested"
+        low, high, _ = each.interval
+        if each.low <= low and high < each.high:
+            return "holds"
+        return "undecided" if high >= each.low and low < each.high else "fails"
+
+    def is_decided(each: Check) -> bool:
+        if answer(each) == "undecided" or each.estimate is not None or each.untested:
+            return answer(each) != "undecided"
+        if len(each.values) == 5:
+            others = [each._scale(factor) for factor in (0.5, 2.0)]
+            return all(answer(o) == answer(each) and o.thresholds != each.thresholds for o in others)
+        return len(each.values) > 5
+
+    found = [answer(each) for each in checks]
+    refutes = any(len(each.values) < 5 for each in checks if each.estimate is None) or len(checks) == 1
+    is_undecided = "fails" in found and not refutes and sum(each.refutation for each in checks) / len(checks) < 20
+    return [
+        each
+        for each, word in zip(checks, found, strict=True)
+        if not is_decided(each) or (is_undecided and word == "fails")
+    ]
+
+
+@given(st.lists(st.tuples(st.integers(1, 12), st.integers(0, 12), st.sampled_from([0.0, 0.6, 0.4]), st.booleans())))
+def test_seeds_auto_spends_its_seeds_as_it_did_when_the_committed_studies_were_trained(drawn):
+    checks = [
+        check(np.repeat([0.5, 1.5], [min(low, number), number - min(low, number)]), low=bound)
+        for number, low, bound, _ in drawn
+    ]
+    checks = [
+        each._replace(untested="no run fits") if untested and not low % 4 else each
+        for each, (_, low, _, untested) in zip(checks, drawn, strict=True)
+    ]
+    checks.append(estimated(-1.0, 1.0))
+    assert judged_on(*checks).open_checks == former_open_checks(checks)
 
 
 SMALL = Claims[Evidence]()
@@ -180,12 +228,13 @@ def fit_of(levels, **series) -> Fit | None:
 
 
 def test_a_verdict_is_judged_on_the_runs_that_fit_alone_too():
-    runs = [trained(0, 0.1, 0.5), trained(1, 0.2, 0.5), trained(2, 0.3, 7.0)]
-    lost = record(3, diverged_at=5)
-    a, b = [*runs, lost], runs[:1]
-    assert fit_of({"a": 0.2, "b": 0.1}, a=a, b=b) == Fit(5, 1, 3, "holds", Witnesses(1))
-    assert fit_of({"a": 0.3, "b": 0.1}, a=a, b=b) == Fit(5, 1, 4, "undecided", Witnesses(3))
-    assert fit_of({"a": 0.3, "b": 0.01}, a=a, b=b) == Fit(5, 1, 3, "not tested", Witnesses(0))  # none of b's fits
+    runs = [*(trained(seed, 0.1, 0.5) for seed in range(5)), trained(5, 0.2, 0.5), trained(6, 0.3, 7.0)]
+    lost = record(7, diverged_at=5)
+    a, b = [*runs, lost], runs[:5]
+    assert fit_of({"a": 0.2, "b": 0.1}, a=a, b=b) == Fit(13, 1, 11, "holds", Witnesses(5))
+    assert fit_of({"a": 0.3, "b": 0.1}, a=a, b=b) == Fit(13, 1, 12, "undecided", Witnesses(7))
+    assert fit_of({"a": 0.3, "b": 0.1}, a=a, b=b[:3]) == Fit(11, 1, 10, "few seeds", Witnesses(3))
+    assert fit_of({"a": 0.3, "b": 0.01}, a=a, b=b) == Fit(13, 1, 7, "not tested", Witnesses(0))  # none of b's fits
     assert fit_of(None, a=a, b=b) is None
 
 

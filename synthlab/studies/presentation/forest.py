@@ -15,7 +15,7 @@ import numpy as np
 from jinja2 import Template
 from matplotlib.ticker import MaxNLocator
 
-from synthlab.studies.checks import FACTORS, Answer, Check
+from synthlab.studies.checks import FACTORS, FEW, Answer, Check
 from synthlab.studies.presentation.pages import template
 from synthlab.studies.verdicts import Verdict
 
@@ -25,7 +25,13 @@ LINE, ROW, TITLE, SCALE, GAP = 15, 8, 18, 20, 12
 LETTERS = 45  # the most characters of a check's name left of the axes
 CLOSE = 48  # labels closer than this would overlap
 DECADE = 10.0  # positive numbers with a larger ratio than this get a logarithmic axis
-CLASSES: dict[Answer, str] = {"holds": "holds", "fails": "fails", "undecided": "open", "not tested": "open"}
+CLASSES: dict[Answer, str] = {
+    "holds": "holds",
+    "fails": "fails",
+    "undecided": "open",
+    "few seeds": "open",
+    "not tested": "open",
+}
 
 
 class Axis(NamedTuple):
@@ -97,7 +103,7 @@ def _panel(title: str, checks: Sequence[Check], y: float) -> dict[str, Any]:
     scaled = [check.at(factor) for check in checks if check.scales for factor in FACTORS.values()]
     others = sorted({bound for check in scaled for bound in check.thresholds})
     thresholds = checks[0].thresholds
-    values = [float(value) for check in checks for value in check.values]
+    values = [float(value) for check in checks for value in check.measured]
     axis = Axis.from_numbers([*values, *thresholds, *others])
     top = bottom = y + (TITLE if title else 0) + LINE
     rows = []
@@ -138,9 +144,10 @@ def _row(check: Check, axis: Axis, y: float) -> dict[str, Any]:
         "height": height,
         "middle": y + height / 2,
         "answer": check.answer,
+        "says": "no verdict" if check.answer == FEW else check.answer,
         "style": CLASSES[check.answer],
         "wanted": (axis.place(check.low), axis.place(check.high)),
-        "seeds": [axis.place(float(value)) for value in check.values if not np.isnan(value)],
+        "seeds": [axis.place(float(value)) for value in check.measured],
         "median": None if np.isnan(check.median) else axis.place(check.median),
         "interval": None if np.isnan(low) else (axis.place(low), axis.place(high)),
     }

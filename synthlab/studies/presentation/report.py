@@ -11,15 +11,15 @@ from omegaconf import OmegaConf
 from synthlab.analysis.tables import follows_seed
 from synthlab.storage.files import write_whole
 from synthlab.storage.records import Record
-from synthlab.studies.checks import FACTORS, Check, Witnesses
-from synthlab.studies.intervals import FIRST, ConfidenceInterval
+from synthlab.studies.checks import FACTORS, FEW, Check, Witnesses
+from synthlab.studies.intervals import ConfidenceInterval
 from synthlab.studies.presentation.figure_files import Point
 from synthlab.studies.presentation.forest import forest
 from synthlab.studies.presentation.pages import template
 from synthlab.studies.verdicts import Fit, Verdict
 
 MEASURED = ["median", "least", "greatest", "needed", "answer", *ConfidenceInterval._fields]
-RESTING_ON = ["seeds", "agree", *Witnesses._fields, "why_untested"]
+RESTING_ON = ["seeds", "missing", "agree", *Witnesses._fields, "why_untested"]
 # Columns at half and twice the thresholds.
 AT_OTHERS = [f"{what}_{name}" for what in ("verdict", "answer") for name in FACTORS]
 OF_RUNS = ["runs", "diverged", "fit", "verdict_fit"]
@@ -92,7 +92,8 @@ def verdict_lines(verdicts: Iterable[Verdict]) -> list[str]:
     lines = []
     for verdict in verdicts:
         reason = "; ".join(verdict.missing) or verdict.counts
-        beside = f" ({describe_robustness(verdict)})" if verdict.checks else ""
+        beside = describe_variants(verdict) if verdict.checks else ""
+        beside = f" ({beside})" if beside else ""
         lines.append(
             f"{verdict.claim.name} ({verdict.figure}): {format_word(verdict.word, verdict.witnesses)}, {reason}{beside}"
         )
@@ -115,7 +116,10 @@ def write_report(
     about: About,
 ) -> None:
     """Write the page to ``path``, replacing an existing one."""
-    filters = {each.__name__: each for each in (format_median, format_range, format_word, describe_robustness, forest)}
+    filters = {
+        each.__name__: each
+        for each in (format_median, format_range, format_word, describe_missing, describe_variants, forest)
+    }
     page = template("synthlab.studies.presentation", "report.html.j2", markup=True, **filters).render(
         factors=FACTORS,
         pictures=pictures,
@@ -138,26 +142,38 @@ def describe_check(row: Mapping[str, Any]) -> str:
         return row["check"]
     if row["answer"] == "not tested":
         return f"not tested: {row['check']}: {row['why_untested']}"
-    measured = _spread(row["median"], row["low"], row["high"], row["number"])
-    return f"{row['answer']}: {row['check']}: {measured}, needed {row['needed']}"
+    few = f"no verdict from {Witnesses(int(row['number']), row['of'])}" if row["answer"] == FEW else row["answer"]
+    return f"{few}: {row['check']}: {describe_measured(row)}"
+
+
+def describe_measured(row: Mapping[str, Any]) -> str:
+    """Return the measured and the needed value of a row of ``verdict_table`` in words."""
+    measured, missing = _spread(row["median"], row["low"], row["high"], row["number"]), row.get("missing")
+    lost = "" if missing is None or pd.isna(missing) else f" ({describe_missing(int(missing))})"
+    return f"{measured}{lost}, needed {row['needed']}"
+
+
+def describe_missing(number: int) -> str:
+    """Return how many values of a check are missing, in words; empty for none."""
+    return f"{number} value{'s' * (number > 1)} missing" if number else ""
 
 
 def format_word(word: str, witnesses: Witnesses) -> str:
-    """Return a verdict's word, with the number of seeds or other units if they are few."""
-    if word == "undecided":
-        return f"undecided at {witnesses}" if witnesses.number else word
-    if word == "not tested" or witnesses.of != "seeds" or witnesses.number >= FIRST:
-        return word
-    return f"{word} (one run)" if witnesses.number == 1 else f"{word} ({witnesses})"
+    """Return a verdict's word or a check's answer, with the number of seeds or other units if they are few."""
+    if word == FEW:
+        return f"{witnesses}: no verdict"
+    return f"undecided at {witnesses}" if word == "undecided" and witnesses.number else word
 
 
-def describe_robustness(verdict: Verdict) -> str:
-    """Return the verdict at half and at twice its thresholds; how many runs fit, and the verdict over those."""
+def describe_variants(verdict: Verdict) -> str:
+    """Return the verdict at half and at twice all thresholds; how many runs fit, and the verdict over those."""
     others = "no other threshold"
-    if verdict.scales:
+    if verdict.word == FEW:
+        others = ""
+    elif verdict.scales:
         half, twice = (verdict.at(factor).word for factor in FACTORS.values())
-        others = f"at half the threshold: {half}, at twice: {twice}"
-    return f"{others}; {_describe_fit(verdict.fit)}" if verdict.fit else others
+        others = f"at half the thresholds: {half}, at twice: {twice}"
+    return "; ".join(filter(None, [others, _describe_fit(verdict.fit) if verdict.fit else ""]))
 
 
 def _describe_fit(fit: Fit) -> str:
@@ -189,7 +205,7 @@ def _rows(verdict: Verdict) -> list[dict[str, Any]]:
     common = {"claim": claim.name, "figure": verdict.figure, "verdict": verdict.word}
     if verdict.fit:
         common |= dict(zip(OF_RUNS, verdict.fit[:4], strict=True))
-    if verdict.scales:
+    if verdict.scales and verdict.word != FEW:
         common |= {f"verdict_{name}": verdict.at(factor).word for name, factor in FACTORS.items()}
     checks = [
         {
@@ -200,11 +216,16 @@ def _rows(verdict: Verdict) -> list[dict[str, Any]]:
             "needed": format_range(check),
             "answer": check.answer,
             **check.interval._asdict(),
-            "seeds": len(check.values),
+            "seeds": len(check.measured),
+            "missing": check.missing or None,
             "agree": check.fulfilling,
             **check.witnesses._asdict(),
-            "why_untested": check.untested,
-            **{f"answer_{name}": check.at(factor).answer for name, factor in FACTORS.items() if check.scales},
+            "why_untested": check.why_untested,
+            **{
+                f"answer_{name}": check.at(factor).answer
+                for name, factor in FACTORS.items()
+                if check.scales and verdict.word != FEW
+            },
         }
         for check in verdict.checks
     ]
