@@ -94,8 +94,8 @@ claim(
     ),
     why=(
         "a ratio under 1 is better; that nearly perfect means a relative error under 5 %, and up to about 35 a "
-        "horizon of 30 at least, is our reading: the paper gives no tolerance, and the axis of its figure is not known; "
-        "half and twice that are counted from the training length on: 20 and 50 for one of 10"
+        "horizon of 30 at least, is our reading: the paper gives no tolerance, and the axis of its figure is not "
+        "known; half and twice that are counted from the training length on: 20 and 50 for one of 10"
     ),
     series=MAPS,
     task="length",
