@@ -44,7 +44,7 @@ def test_one_call_writes_everything_and_a_second_finds_it_made(invoke, tmp_path,
 
 def the_tables_are_whole(folder):
     ledger = pd.read_csv(folder / "ledger.csv", keep_default_na=False)
-    assert len(ledger) == 60
+    assert len(ledger) == 61
     assert set(ledger["status"]) == set(Status)
     training = pd.read_csv(folder / "training.csv")
     assert set(training["model"]) == {"linear", "softmax"}
