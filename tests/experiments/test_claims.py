@@ -155,10 +155,9 @@ def test_1c_plus_and_each_way_to_break_it():
 
 
 def test_that_one_over_sqrt_errs_less_than_one_over_x_is_one_check_which_a_lesser_error_of_the_latter_refutes():
-    assert verdict("1c_reciprocal", **maps(LENGTH, reciprocal=0.2, rsqrt=0.1)).word == "holds"
-    beaten = verdict(
-        "1c_reciprocal", reciprocal=made(0.05 * SQUARE, 20, **LENGTH), rsqrt=made(0.1 * SQUARE, 20, **LENGTH)
-    )
+    other = made(0.1 * SQUARE, 20, **LENGTH)
+    assert verdict("1c_reciprocal", reciprocal=made(0.2 * SQUARE, 20, **LENGTH), rsqrt=other).word == "holds"
+    beaten = verdict("1c_reciprocal", reciprocal=made(0.05 * SQUARE, 20, **LENGTH), rsqrt=other)
     assert (beaten.word, failing(beaten)) == ("does not hold", ["1/sqrt(x) / 1/x"])
     assert beaten.checks[0].median == pytest.approx(2)
 
