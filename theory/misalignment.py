@@ -40,6 +40,21 @@ PRINTED = Constants(lambda r: r**2, lambda r: r**2 + 1, lambda r, a, b: (1 + nor
 CORRECTED = Constants(lambda r: 3 * r**2, lambda r: 3 * (r**2 + 1), lambda r, a, b: 3 * (1 + norm(a) * norm(b)) * r**2)
 
 
+def bounds_alone(claim: Expr) -> Finding:
+    """Check that C0 = ``claim`` bounds the error alone, for outputs and targets of norm 1: (25) asks for both.
+
+    Their squared distance is 2 - 2 cos(angle), so opposite ones are the farthest apart.
+    """
+    angle = sympy.Symbol("angle", real=True)
+    farthest = sympy.calculus.util.maximum(2 - 2 * sympy.cos(angle), angle, sympy.Interval(0, sympy.pi))
+    if claim >= farthest:
+        return Finding(
+            Status.HOLDS,
+            f"C0 = {claim} does so alone, since output and target have norm 1, with any C1 and C2 from 0 on",
+        )
+    return Finding(Status.FAILS, f"an output opposite to the target: {farthest}, not at most {claim}")
+
+
 def triangle(claim: int) -> Finding:
     """Check ||a + b||^2 <= c (||a||^2 + ||b||^2) for all vectors.
 

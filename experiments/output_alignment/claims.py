@@ -41,8 +41,9 @@ def _list_others(evidence: Evidence, *names: str) -> list[str]:
     ),
     why=(
         "3e-5 is 1e-5 to half a decade, a factor 100 under the constant is the two orders that appendix F names; an "
-        "error that stays within a factor 10 is flat, one that grows by it rises, for all encodings alike; without "
-        "the 1e-5, the paper's level, the lower its error within training the worse a model would be"
+        "error that stays within a factor 10 is flat, one that grows by it rises, for all encodings alike: the paper "
+        "does not say how much the others rise, the tenfold is ours; without the 1e-5, the paper's level, the lower "
+        "its error within training the worse a model would be"
     ),
     series=ENCODINGS,
     task="mean",
@@ -93,8 +94,8 @@ claim(
     ),
     why=(
         "a ratio under 1 is better; that nearly perfect means a relative error under 5 %, and up to about 35 a "
-        "horizon of 30 at least, is our reading: the paper gives no number, and the axis of its figure is not known; "
-        "half and twice that are counted from the training length on: 20 and 50 for one of 10"
+        "horizon of 30 at least, is our reading: the paper gives no tolerance, and the axis of its figure is not "
+        "known; half and twice that are counted from the training length on: 20 and 50 for one of 10"
     ),
     series=MAPS,
     task="length",
@@ -115,7 +116,10 @@ def maps_help(evidence: Evidence) -> list[Check]:
 @claim(
     "1c+",
     where="reviews, answer Q2 to the third reviewer",
-    statement="On the `length` task with NoPE, training on 1/x or 1/log(x + 1) helps too; 1/sqrt(x) is still best.",
+    statement=(
+        "On the `length` task with NoPE, training on 1/x or 1/log(x + 1) helps too; 1/sqrt(x) errs less than "
+        "1/log(x + 1)."
+    ),
     quantity="error / that of another map under the same seed, geometric mean over the lengths beyond training",
     why="a ratio under 1 is better",
     series=("identity", "rlog", "reciprocal", "rsqrt"),
@@ -123,9 +127,20 @@ def maps_help(evidence: Evidence) -> list[Check]:
     encoding="nope",
 )
 def rebuttal_maps(evidence: Evidence) -> list[Check]:
-    """Check that the rebuttal's maps reduce the error, and that 1/sqrt(x) is better than both."""
-    new = ["reciprocal", "rlog"]
-    return [*check_better(evidence, new, ["identity"]), *check_better(evidence, ["rsqrt"], new)]
+    """Check that the rebuttal's maps reduce the error, and that 1/sqrt(x) is better than 1/log(x + 1)."""
+    return [*check_better(evidence, ["reciprocal", "rlog"], ["identity"]), *check_better(evidence, ["rsqrt"], ["rlog"])]
+
+
+claim(
+    "1c_reciprocal",
+    where="reviews, answer Q2 to the third reviewer",
+    statement="On the `length` task with NoPE, training on 1/sqrt(x) errs less than training on 1/x.",
+    quantity="error / that of 1/x under the same seed, geometric mean over the lengths beyond training",
+    why="a ratio under 1 is better",
+    series=("reciprocal", "rsqrt"),
+    task="length",
+    encoding="nope",
+)(lambda evidence: check_better(evidence, ["rsqrt"], ["reciprocal"]))
 
 
 @claim(

@@ -11,6 +11,7 @@ from experiments.messages import add_legend, draw_interval, name_rows, new_figur
 from experiments.output_alignment.figures import NumberFigure
 from synthlab.analysis.looks import STYLES
 from synthlab.analysis.names import NAMES
+from synthlab.studies.presentation.heat import UNFIT
 
 FAR = 5  # training lengths
 # The panels of figure 1, by the table of each: what it is about, and what its series are.
@@ -21,9 +22,11 @@ PANELS = {
 }
 HORIZON = "horizonlength"
 PLAIN = "identity"
+ORDER = (PLAIN, "sqrt", "log", "rlog", "rsqrt", "reciprocal")  # of maps, by how fast they fall
 NOTE = (
     "Trained on lengths 1 to {trained}. Left: median over seeds, bar from least to greatest, on two scales. Right: "
-    "length up to which the relative\nerror stays under 5 %, median over seeds ({longest}+: to the longest tested)."
+    "length up to which the relative\nerror stays under 5 %, median over seeds and, below, least to greatest"
+    "{hatched}."
 )
 
 
@@ -33,6 +36,7 @@ def draw(folder: Path) -> Figure | None:
     if not {*PANELS, HORIZON} <= set(tables):
         return None
     far = {key: _select_far(tables[key], of) for key, (_, of) in PANELS.items()}
+    horizon = _sort_maps(tables[HORIZON], "outrep")
     figure = new_figure(3.9)
     whole = figure.add_gridspec(len(far), 2, height_ratios=[len(rows) for rows in far.values()])
     upper = None
@@ -51,14 +55,15 @@ def draw(folder: Path) -> Figure | None:
     assert upper is not None
     trained = int(tables["figure1b"]["train_length"].max())
     upper.set_xlabel(f"mean squared error at length {FAR * trained}")
-    horizon = tables[HORIZON]
     heat = NumberFigure.plots.build({"name": "heat", "rows": "encoding", "columns": "outrep"})
     axes = figure.add_subplot(whole[:, 1])
     heat.draw(axes, horizon)
     _spread_colours(axes, trained, float(horizon["median"].max()))
+    _add_ranges(axes, horizon)
     axes.set_title("length task: how far each pair reaches", fontsize="medium")
     axes.tick_params(axis="x", rotation=30)
-    add_legend(figure, NOTE.format(trained=trained, longest=int(horizon["test_length"].max())))
+    hatched = f" ({UNFIT})" if axes.patches else ""
+    add_legend(figure, NOTE.format(trained=trained, hatched=hatched))
     return figure
 
 
@@ -67,10 +72,30 @@ def _spread_colours(axes: Axes, low: float, high: float) -> None:
     axes.collections[0].set_clim(low, high)
     for number in axes.texts:
         is_light = float(number.get_text().rstrip("+-") or 0) > low + 0.6 * (high - low)
-        number.set_color("black" if is_light else "white")
+        if number.get_bbox_patch() is None:  # those of hatched cells stay grey
+            number.set_color("black" if is_light else "white")
+
+
+def _add_ranges(axes: Axes, horizon: pd.DataFrame) -> None:
+    """Write the least and the greatest value below each number of a heat map, in its colour, where they differ."""
+    names = [list(dict.fromkeys(horizon[column])) for column in ("encoding", "outrep")]
+    ranges = horizon.set_index(["encoding", "outrep"])[["low", "high"]]
+    for number in list(axes.texts):
+        x, y = number.get_position()
+        pair = names[0][int(y)], names[1][int(x)]
+        low, high = ranges.loc[pair] if pair in ranges.index else (0, 0)
+        if low < high and number.get_bbox_patch() is None:
+            number.set_y(y - 0.13)
+            words = f"{low:g} to {high:g}"
+            axes.text(x, y + 0.25, words, ha="center", va="center", fontsize=6.5, color=number.get_color())
 
 
 def _select_far(table: pd.DataFrame, of: str) -> pd.DataFrame:
     """Return the rows at the far length; of maps, without the plain target, which is the row of NoPE above."""
     rows = table[table["length"] == FAR * table["train_length"]]
-    return rows[rows["series"] != PLAIN] if of == "map" else rows
+    return _sort_maps(rows[rows["series"] != PLAIN], "series") if of == "map" else rows
+
+
+def _sort_maps(rows: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Return the rows with the maps in ``ORDER``."""
+    return rows.sort_values(column, key=lambda names: names.map(ORDER.index), kind="stable")

@@ -148,12 +148,19 @@ def test_a_horizon_beyond_the_tested_lengths_is_no_threshold():
 def test_1c_plus_and_each_way_to_break_it():
     good = maps(LENGTH, identity=1, rlog=0.3, reciprocal=0.2, rsqrt=0.1)
     assert verdict("1c+", **good).word == "holds"
-    beaten = verdict("1c+", **good | maps(LENGTH, reciprocal=0.05))
-    assert (beaten.word, failing(beaten)) == ("mixed", ["1/sqrt(x) / 1/x"])
-    assert beaten.checks[-2].median == pytest.approx(2)
+    assert verdict("1c+", **good | maps(LENGTH, reciprocal=0.05)).word == "holds"  # against 1/x is another claim
     assert failing(verdict("1c+", **good | maps(LENGTH, rlog=2))) == ["1/log(x+1) / plain"]
+    assert failing(verdict("1c+", **good | maps(LENGTH, rlog=0.05))) == ["1/sqrt(x) / 1/log(x+1)"]
     equal = verdict("1c+", **maps(LENGTH, identity=1, rlog=1, reciprocal=1, rsqrt=1))
     assert equal.word == "does not hold"  # as good is not better
+
+
+def test_that_one_over_sqrt_errs_less_than_one_over_x_is_one_check_which_a_lesser_error_of_the_latter_refutes():
+    other = made(0.1 * SQUARE, 20, **LENGTH)
+    assert verdict("1c_reciprocal", reciprocal=made(0.2 * SQUARE, 20, **LENGTH), rsqrt=other).word == "holds"
+    beaten = verdict("1c_reciprocal", reciprocal=made(0.05 * SQUARE, 20, **LENGTH), rsqrt=other)
+    assert (beaten.word, failing(beaten)) == ("does not hold", ["1/sqrt(x) / 1/x"])
+    assert beaten.checks[0].median == pytest.approx(2)
 
 
 def test_4b_wants_half_the_error_of_the_map_that_the_paper_recommends():

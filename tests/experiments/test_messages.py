@@ -70,7 +70,8 @@ def output_alignment(folder: Path) -> list[float]:
         return pd.DataFrame(rows).assign(low=1.0, high=99.0, seeds=5, train_length=10)
 
     pairs = [{"encoding": e, "outrep": m, "median": 12.0} for e in ("nope", "rope") for m in ("identity", "log")]
-    horizon = pd.DataFrame(pairs).assign(test_length=50, train_length=10, seeds=5)
+    horizon = pd.DataFrame(pairs).assign(low=11, high=[12, 12, 12, 50], fit=[5, 5, 0, 5], seeds=5)
+    horizon = horizon.assign(test_length=50, train_length=10)
     encodings = panel("nope", "rope")
     tables = {"figure1a": encodings, "figure1b": encodings, "figure1c_plus": panel("identity", "log")}
     write_tables(folder / TABLES, {**tables, "horizonlength": horizon})
@@ -113,3 +114,14 @@ def test_each_committed_message_is_small_and_stands_first_in_its_section_of_the_
     assert path.stat().st_size < MOST_BYTES
     page = (REFERENCE.parent / "findings.md").read_text()
     assert page.index(f"](reference/{name}/{NAME})") < page.index(f"<!-- findings_{name} -->")
+
+
+def test_a_pair_of_which_no_run_fits_is_hatched_and_others_show_their_range(tmp_path):
+    output_alignment(tmp_path)
+    figure = papers()["output_alignment"]().message(tmp_path)
+    heat = figure.axes[-1]
+    assert [text.get_text() for text in heat.texts] == ["12", "12", "12", "12", "11 to 12", "11 to 12", "11 to 50"]
+    [hatched] = heat.patches
+    assert (hatched.get_xy(), hatched.get_hatch()) == ((0, 1), "////")  # RoPE, plain
+    assert "hatched: no run fits" in figure.get_supxlabel()
+    assert [tick.get_text() for tick in heat.get_xticklabels()] == ["plain: $x$", r"$\log x$"]

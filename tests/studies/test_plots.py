@@ -137,6 +137,12 @@ def test_heat_holds_the_horizon_of_every_combination():
     assert [text.get_text() for text in axes.get_yticklabels()] == ["NoPE", "ALiBi"]
     gap = axes_of(plot, drawn.iloc[:3])
     assert [text.get_text() for text in gap.texts] == ["4", "12+", "4", "-"]
+    assert not axes.patches
+    assert "hatched" not in plot.note(drawn.assign(train_length=10))
+    unfit = drawn.assign(fit=[2, 0, 2, 2], train_length=10)
+    [hatched] = axes_of(plot, unfit).patches
+    assert hatched.get_xy() == (1, 0)  # of the first encoding and the second map no run fits
+    assert plot.note(unfit).endswith("; hatched: no run fits")
 
 
 @every

@@ -44,7 +44,7 @@ def test_the_report_of_a_command_is_whole_and_needs_nothing_beside_it(invoke, tm
     assert all(address.startswith(("data:", "#")) for address in page.addresses)
     assert not re.search(r"https?://|@import|url\(", text)
     words = "".join(page.text)
-    for claim in ("1a", "1b", "1c", "1c+", "slow", "q"):
+    for claim in ("1a", "1b", "1c", "1c+", "1c_reciprocal", "slow", "q"):
         assert f"output_alignment.{claim} (Figure 1, protocol.steps=4 protocol.batch=4 " in outcome.out
         assert CLAIMS[claim].statement in words
     for row in deviations(ABOUT.deviations):
@@ -55,7 +55,9 @@ def test_the_report_of_a_command_is_whole_and_needs_nothing_beside_it(invoke, tm
     assert "synthlab study " in words
     assert "output_alignment/1 protocol.steps=4" in words
     table = pd.read_csv(tmp_path / "output_alignment" / "claims.csv")
-    assert set(table["claim"]) == {f"output_alignment.{id}" for id in ("1a", "1b", "1c", "1c+", "slow", "q")}
+    assert set(table["claim"]) == {
+        f"output_alignment.{id}" for id in ("1a", "1b", "1c", "1c+", "1c_reciprocal", "slow", "q")
+    }
 
 
 def test_text_is_escaped_and_diverged_runs_are_named(tmp_path):

@@ -1,11 +1,12 @@
 """Theorem 1 (paper, section 4 and appendix B.2, equations 25 to 29): generalization bounded by misalignment.
 
-Stated: E_gen(l_test) <= C1 L_misalign + C2 L_train + C0 with C1 = rho^2, C2 = rho^2 + 1, C0 = (1 + ||W^Q W^K' W^V
-W||^2) rho^2 and rho = 1 - l_train / (2 l_test), for linear attention whose tokens and targets have norm 1. Found: as
-printed it is false, even for outputs that are one-hot. Four steps use ||a + b||^2 <= ||a||^2 + ||b||^2, and one pulls a
-matrix out of the middle of a product. Corrected, all three constants are three times as large, and C0 holds a product
-of two norms. The corrected bound says little: the error itself is a mean of two errors, one of which is that of the far
-context alone.
+Stated: E_gen(l_test) <= C1 L_misalign + C2 L_train + C0 for constants that depend on l_test, for linear attention
+whose tokens, targets and outputs have norm 1. That is true and says nothing: C0 = 4 bounds the error alone. The proof
+gives C1 = rho^2, C2 = rho^2 + 1, C0 = (1 + ||W^Q W^K' W^V W||^2) rho^2, rho = 1 - l_train / (2 l_test). These constants
+are false, even for outputs that are one-hot. Four steps use ||a + b||^2 <= ||a||^2 + ||b||^2, and one pulls a matrix
+out of the middle of a product. Corrected, all three constants are three times as large, C0 holds a product of two
+norms, and L_train is the loss at lengths l_train/2 to l_train. The corrected bound says little: the error itself is a
+mean of two errors, one of which is that of the far context alone.
 """
 
 import sympy
@@ -21,6 +22,7 @@ from theory.misalignment import (
     K,
     P,
     at_most_l,
+    bounds_alone,
     chain,
     check_bound,
     check_normalized,
@@ -150,6 +152,15 @@ PROPOSITION = Proposition(
             fault="cross-entropy taken for squared distance but for a constant",
         ),
         Entry(
+            "28",
+            "For some constants that depend on l_test the error is at most C1 L_misalign + C2 L_train + C0.",
+            4,
+            bounds_alone,
+            tex=r"\mathcal{E}_\mathrm{gen} \le C_1^{(l_\mathrm{test})} \mathcal{L}_\mathrm{misalign} "
+            r"+ C_2^{(l_\mathrm{test})} \mathcal{L}_\mathrm{train} + C_0^{(l_\mathrm{test})}",
+            mended="It says nothing unless the constants are named, as in (29).",
+        ),
+        Entry(
             "28, step 1",
             "The error at l_test is at most the squared change of output plus the error at l.",
             1,
@@ -256,7 +267,8 @@ PROPOSITION = Proposition(
             tex=r"\mathcal{E}_\mathrm{gen} \le \rho^2 \mathcal{L}_\mathrm{misalign} "
             r"+ (\rho^2 + 1) \mathcal{L}_\mathrm{train} + (1 + \|W^Q (W^K)^\top W^V W\|^2) \rho^2",
             corrected=CORRECTED,
-            mended="All three constants times 3, and in C0 the norm of W^Q W^K' times that of W^V W.",
+            mended="All three constants times 3, and in C0 the norm of W^Q W^K' times that of W^V W; L_train is the "
+            "loss at lengths l_train/2 to l_train (step 11).",
             consequence_of=(TRIANGLE, PULLED_OUT),
         ),
         Entry(
