@@ -20,7 +20,7 @@ from synthlab.config.base import BOOKKEEPING
 from synthlab.config.composition import to_plain
 from synthlab.config.families import conf_dir, expand, family_of, folders
 from synthlab.config.hydra_errors import input_errors
-from synthlab.errors import InputError, RunsFailed, format_error, is_of_memory
+from synthlab.errors import InputError, RunsFailed, escape, format_error, is_of_memory
 from synthlab.output import open_streams, say, tell
 
 FAMILY_OF_TASK = r"^((?:task:|# @package task)\n(?: *\w+: .*\n)*?) *family: \w+\n?"
@@ -198,7 +198,7 @@ def _sigterm_as_ctrl_c() -> Iterator[None]:
 def _warn(message: Warning | str, category: type[Warning], *where: Any, **how: Any) -> None:
     """Print a warning in one line; those of libraries, which are for developers, in Python's format."""
     if category is UserWarning:
-        tell(f"warning: {message}")
+        tell(f"warning: {escape(str(message))}")
     else:
         tell(warnings.formatwarning(message, category, *where[:2]).rstrip("\n"))
 
