@@ -21,7 +21,7 @@ from bokeh.core.validation import silence
 from bokeh.core.validation.warnings import MISSING_RENDERERS
 from bokeh.document import Document
 from bokeh.server.server import BaseServer
-from pydantic import BaseModel, Field, PositiveInt
+from pydantic import BaseModel, Field
 from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
 from tornado.netutil import bind_sockets
@@ -32,6 +32,7 @@ from classroom.lessons.lesson import Lessons
 from classroom.page import Options, Page
 from classroom.site import Site, find_names
 from classroom.worker import Worker
+from synthlab.config.base import Count, Length
 from synthlab.config.registry import STRICT, validate
 from synthlab.errors import InputError
 from synthlab.output import say, tell
@@ -48,9 +49,9 @@ class Settings(BaseModel):
     address: Annotated[str, Field(min_length=1)]
     port: Annotated[int, Field(ge=0, le=65535)]
     open: bool
-    windows: PositiveInt
-    curves: PositiveInt
-    sequence: PositiveInt
+    windows: Count
+    curves: Count
+    sequence: Length
     limits: dict[str, Limit]
 
 
