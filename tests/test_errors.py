@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from synthlab.errors import InputError, RunsFailed, escape, format_error
+from synthlab.errors import InputError, format_error
 
 
 @pytest.mark.parametrize(
@@ -25,20 +25,6 @@ def test_a_problem_is_one_line_of_bounded_length_whatever_value_it_repeats():
     assert line.startswith("task=xx")
     assert line.endswith("xx: must be a name")
     assert len(line) < 400
-
-
-@pytest.mark.parametrize(
-    ("text", "escaped"),
-    [
-        ("\x1b]0;title\x07 \x9b31m \x7f", r"\x1b]0;title\x07 \x9b31m \x7f"),
-        ("a\r\nb\0", r"a\r\nb\x00"),
-        ("\u202eabc\u2066 \u200b \ufeff \u2028 \udc80", r"\u202eabc\u2066 \u200b \ufeff \u2028 \udc80"),
-        *((text, text) for text in ("a\tb", "数 é \u0301 \xa0 🙂", "C:\\n")),
-    ],
-)
-def test_what_steers_a_terminal_is_escaped_in_errors(text, escaped):
-    assert escape(text) == escaped
-    assert InputError(text).lines == RunsFailed(text).lines == (escaped,)
 
 
 MODULES = ("aligned_trainer", "bridge", "bridge_config", "clex", "collator", "lora", "relative_maps", "tokenizer")

@@ -10,6 +10,7 @@ import pytest
 from support.configs import QUICK
 from synthlab import load_records, run
 from synthlab.config.composition import compose, to_overrides
+from synthlab.errors import InputError, RunsFailed, escape
 from synthlab.output import say, tell
 from synthlab.regression.construction import resolve
 from synthlab.storage.records import Failure
@@ -61,6 +62,20 @@ def test_workers_train_though_streams_are_closed(tmp_path):
     command = [sys.executable, "-m", "synthlab", "-m", *given]
     assert subprocess.run(command, preexec_fn=close, timeout=120, check=False).returncode == 0
     assert len(list((tmp_path / "runs").iterdir())) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("\x1b]0;title\x07 \x9b31m \x7f", r"\x1b]0;title\x07 \x9b31m \x7f"),
+        ("a\r\nb\0", r"a\r\nb\x00"),
+        ("\u202eabc\u2066 \u200b \ufeff \u2028 \udc80", r"\u202eabc\u2066 \u200b \ufeff \u2028 \udc80"),
+        *((text, text) for text in ("a\tb", "数 é \u0301 \xa0 🙂", "C:\\n")),
+    ],
+)
+def test_what_steers_a_terminal_is_escaped_in_errors(text, escaped):
+    assert escape(text) == escaped
+    assert InputError(text).lines == RunsFailed(text).lines == (escaped,)
 
 
 STEERING = "\x1b[2J\u202e"
