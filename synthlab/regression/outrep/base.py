@@ -76,7 +76,7 @@ class OutRep(ABC):
     image: Interval
     increasing: bool = True
 
-    def __init__(self, shift: float | None):
+    def __init__(self, shift: float | None = None):
         self.shift = shift or 0.0
 
     @abstractmethod
