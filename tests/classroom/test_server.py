@@ -22,6 +22,7 @@ from synthlab.errors import InputError
 @pytest.mark.parametrize(
     ("argument", "line"),
     [
+        *((f"{key}={10**30}", f"{key}={10**30}: must be less than") for key in ("windows", "curves", "sequence")),
         ("address=nowhere.invalid", "address=nowhere.invalid"),
         ("lessons.mean.runs=[{inputs.p: 0.3}]", "lessons.mean.runs: inputs.p is not one of the page's controls"),
         ("lessons.mean.runs=[{seed: abc}]", "lessons.mean.runs: seed: abc is not valid"),
