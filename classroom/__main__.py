@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from classroom.lessons.lesson import STORY
 from synthlab.cli import hydra_app as cli
 
 
@@ -19,7 +20,7 @@ def task(raw: dict[str, Any]) -> bool:
 
 def main() -> None:
     """Run ``synthlab demo``."""
-    cli.main(task, "classroom", "the page is not swept; give one value for each key")
+    cli.main(task, "classroom", "the page is not swept; give one value for each key", data=STORY)
 
 
 if __name__ == "__main__":

@@ -20,15 +20,19 @@ from bokeh.core.templates import get_env
 from bokeh.core.validation import silence
 from bokeh.core.validation.warnings import MISSING_RENDERERS
 from bokeh.document import Document
-from bokeh.server.server import Server
-from pydantic import BaseModel, Field, PositiveInt
+from bokeh.server.server import BaseServer
+from pydantic import BaseModel, Field
+from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
+from tornado.netutil import bind_sockets
 from tornado.platform.asyncio import BaseAsyncIOLoop
 
 from classroom.choices import Chooser, Limit
 from classroom.lessons.lesson import Lessons
 from classroom.page import Options, Page
+from classroom.site import Site, find_names
 from classroom.worker import Worker
+from synthlab.config.base import Count, Length
 from synthlab.config.registry import STRICT, validate
 from synthlab.errors import InputError
 from synthlab.output import say, tell
@@ -45,9 +49,9 @@ class Settings(BaseModel):
     address: Annotated[str, Field(min_length=1)]
     port: Annotated[int, Field(ge=0, le=65535)]
     open: bool
-    windows: PositiveInt
-    curves: PositiveInt
-    sequence: PositiveInt
+    windows: Count
+    curves: Count
+    sequence: Length
     limits: dict[str, Limit]
 
 
@@ -172,19 +176,19 @@ def _stop_on_signals(loop: IOLoop) -> Iterator[None]:
             signal.signal(each, handler)
 
 
-def _server(address: str, port: int, classroom: Classroom, local: bool) -> Server:
-    # Only named origins, so that another site's page cannot reach this one through the browser. A page for other
-    # machines accepts any origin, since this machine does not know all its names.
-    origins = [f"{name}:{port}" for name in {address, "127.0.0.1", "localhost"}] if local else ["*"]
-    return Server(
-        {"/": Application(FunctionHandler(classroom.fill))},
-        address=address,
-        port=port,
-        allow_websocket_origin=origins,
+def _server(address: str, port: int, classroom: Classroom, local: bool) -> BaseServer:
+    sockets = bind_sockets(port, address)
+    site = Site(
+        Application(FunctionHandler(classroom.fill)),
+        find_names(address, local),
+        any_address=not local,
         # The session of a closed window ends soon, since its process uses memory.
         unused_session_lifetime_milliseconds=6_000,
         check_unused_sessions_milliseconds=2_000,
     )
+    http = HTTPServer(site)
+    http.add_sockets(sockets)
+    return BaseServer(IOLoop.current(), site, http)
 
 
 def _is_local(address: str) -> bool:

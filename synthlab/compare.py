@@ -19,7 +19,7 @@ from synthlab.analysis.tables import ENVIRONMENT
 from synthlab.cli.arguments import Parser, exit_on_input_error
 from synthlab.config.argument_checks import check_arguments
 from synthlab.config.picture_files import check_picture, save_picture
-from synthlab.errors import InputError, require
+from synthlab.errors import InputError, escape, require
 from synthlab.output import say, tell
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _read(source: str, where: list[str] | None) -> pd.DataFrame:
             warnings.simplefilter("always")
             table = load_records(source, where=where)
         for warning in told:  # on damaged records
-            tell(f"warning: {warning.message}")
+            tell(f"warning: {escape(str(warning.message))}")
     else:
         from synthlab.analysis.conditions import select_rows
 

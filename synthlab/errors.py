@@ -5,6 +5,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 LONGEST, KEPT = 2_000, 180  # the most characters of a line; those at each end that a longer one keeps
+# Characters that steer a terminal, reorder or hide text, or cannot be written: controls, directions, half surrogates.
+STEERING = re.compile(
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
 
 
 class InputError(ValueError):
@@ -68,8 +73,8 @@ class RunsFailed(RuntimeError):
     """
 
     def __init__(self, *lines: str):
-        super().__init__("\n".join(lines))
-        self.lines = lines
+        self.lines = tuple(map(escape, lines))
+        super().__init__("\n".join(self.lines))
 
     def __reduce__(self):
         return (type(self), self.lines)
@@ -106,9 +111,17 @@ def _list_requirements(extra: str) -> str:
     return " ".join(f"'{package.strip()}'" for package, _, marker in found if f"extra == '{extra}'" in marker)
 
 
+def escape(text: str) -> str:
+    r"""Return ``text``, perhaps of a file or a user, as one line without characters that steer a terminal.
+
+    They are written as in Python's source: ``\n``, ``\x1b``, ``\u202e``.
+    """
+    return STEERING.sub(lambda found: repr(found[0])[1:-1], text)
+
+
 def _to_one_line(text: str) -> str:
     """Return a problem in one line of bounded length: its beginning and its end."""
-    text = text.replace("\r", "\\r").replace("\n", "\\n").replace("\0", "\\0")
+    text = escape(text)
     return text if len(text) <= LONGEST else f"{text[:KEPT]} ... {text[-KEPT:]}"
 
 

@@ -5,14 +5,19 @@ import sys
 from contextlib import suppress
 from typing import Any
 
+from synthlab.errors import escape
+
 
 def say(*lines: Any) -> None:
-    """Print lines to standard output. A closed pipe (``| head``) or a full disk is ignored."""
+    """Print lines to standard output. A closed pipe (``| head``) or a full disk is ignored.
+
+    Characters that steer a terminal are escaped, since texts may come from anybody's files; newlines are not.
+    """
     _print(lines, sys.stdout)
 
 
 def tell(*lines: Any) -> None:
-    """Print lines to standard error. A closed pipe or a full disk is ignored."""
+    """Print lines to standard error, as ``say`` does to standard output."""
     _print(lines, sys.stderr)
 
 
@@ -33,7 +38,7 @@ def _print(lines: tuple[Any, ...], stream: Any) -> None:
     if stream is None:  # closed by the parent process, and not opened by ``open_streams``
         return
     try:
-        print(*lines, sep="\n", file=stream, flush=True)
+        print(*(escape(line) for text in lines for line in str(text).split("\n")), sep="\n", file=stream, flush=True)
     except (OSError, ValueError):
         with suppress(OSError, ValueError):  # otherwise Python reports the error at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

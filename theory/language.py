@@ -18,10 +18,10 @@ from typing import Annotated, Any, Literal, NamedTuple, cast
 import pandas as pd
 import torch
 from jaxtyping import Float, Int
-from pydantic import BaseModel, Field, PositiveInt
+from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
-from synthlab.config.base import Config, Length, Member, Protocol, Seed
+from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed
 from synthlab.config.registry import STRICT, validate
 from synthlab.errors import InputError
 from synthlab.language.languages.hidden_markov import HiddenMarkov
@@ -61,7 +61,7 @@ class LanguageSettings(BaseModel):
     width: Annotated[int, Field(gt=0, le=4096)]
     train_length: Annotated[int, Field(gt=1, le=20_000)]
     test_lengths: Annotated[list[Length], Field(min_length=1)]
-    sequences: PositiveInt
+    sequences: Count
     protocol: Protocol
 
     @classmethod

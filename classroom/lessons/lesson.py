@@ -1,11 +1,13 @@
 """The lessons of a story of ``conf/story``: the runs to train, and the text before and after."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from synthlab.config.registry import STRICT, validate
+from synthlab.config.registry import STRICT, show, validate
+from synthlab.errors import InputError
 
 Text = Annotated[str, Field(min_length=1)]
 
@@ -32,12 +34,38 @@ class Lessons(BaseModel):
 
     @classmethod
     def from_raw(cls, raw: Mapping[str, Any]) -> "Lessons":
-        """Return the lessons of a composed config. Raises InputError."""
-        return validate(cls, {key: raw[key] for key in cls.model_fields if key in raw}, "")
+        """Return the lessons of a composed config. Raises InputError, also for settings that could run code."""
+        lessons = validate(cls, {key: raw[key] for key in cls.model_fields if key in raw}, "")
+        _check_settings("every", lessons.every)
+        for name, lesson in lessons.lessons.items():
+            for run in lesson.runs:
+                _check_settings(f"lessons.{name}.runs", run)
+        return lessons
 
     def settings(self, lesson: Lesson) -> list[dict[str, Any]]:
         """Return the settings of the lesson's runs, in order, by dotted key; groups before the keys inside them."""
         return [sort_settings(self.every | run) for run in lesson.runs]
+
+
+STORY = {"story": tuple(Lessons.model_fields)}  # the group of lessons, and the keys of its files
+
+
+def _check_settings(field: str, settings: Mapping[str, Any]) -> None:
+    """Raise InputError for a setting of Hydra, or one that names a class: whoever wrote the file would run code."""
+    for key, value in settings.items():
+        if not re.fullmatch(r"[\w.@]+", key) or key.startswith("hydra"):
+            raise InputError(f"{field}: {show(key)}: is no setting of a run")
+        if any(":" in text for text in _texts(value)):
+            raise InputError(f"{field}: {key}={show(value)}: names a class; lessons take the lab's own names")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the texts in a value, and in the mappings and lists in it."""
+    if isinstance(value, Mapping | list):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(inner)
+    elif isinstance(value, str):
+        yield value
 
 
 def sort_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

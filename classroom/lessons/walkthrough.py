@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, PositiveInt
 
+from classroom.lessons.lesson import STORY
 from synthlab.cli import hydra_app as cli
 from synthlab.config.registry import STRICT, validate
 from synthlab.errors import InputError, require
@@ -52,7 +53,7 @@ def main() -> None:
     """Run ``synthlab walkthrough``."""
     command = shlex.join(["synthlab", "walkthrough", *sys.argv[1:]])
     no_sweeps = "the walkthrough is one page; it is not swept"
-    cli.main(partial(task, command=command), "walkthrough", no_sweeps, interrupted="no page was written")
+    cli.main(partial(task, command=command), "walkthrough", no_sweeps, interrupted="no page was written", data=STORY)
 
 
 if __name__ == "__main__":

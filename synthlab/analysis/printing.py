@@ -9,6 +9,7 @@ from synthlab.analysis.columns import groups_of_kinds
 from synthlab.analysis.conditions import to_text
 from synthlab.analysis.tables import count_distinct, curves, follows_seed, label_series, make_table, mark_followers
 from synthlab.config.base import Config
+from synthlab.errors import escape
 from synthlab.metrics import Metric
 from synthlab.storage.records import Record
 
@@ -43,7 +44,8 @@ def choose_lengths(train_length: int, test_length: int) -> list[int]:
 
 def render_records(records: Sequence[Record]) -> str:
     """Return a few lines of text for each family of records: settings, metrics by length, diverged runs."""
-    return "\n\n".join(map(_block, by_family(records))) or "no records"
+    text = "\n\n".join(map(_block, by_family(records))) or "no records"
+    return "\n".join(map(escape, text.split("\n")))  # records may come from anybody
 
 
 def describe_recorded(records: Sequence[Record], asked: int) -> str:
@@ -76,7 +78,7 @@ def _headline(records: Sequence[Record]) -> str:
     flat = mark_followers(pd.DataFrame([record.settings() for record in records]))
     groups = groups_of_kinds({type(record.config): None for record in records})
     values = {name: to_text(flat[name].iloc[0]) for name in groups if name in flat and count_distinct(flat[name]) == 1}
-    same = [f"{name}={value}" for name, value in values.items() if value != "null"]
+    same = [f"{name}={escape(value)}" for name, value in values.items() if value != "null"]
     seeds = [
         f"{name}={', '.join(map(str, dict.fromkeys(flat[name])))}"
         for name in Config.SEEDS

@@ -11,6 +11,8 @@ from synthlab.config.comments import comments_of_member, find_group_files, read_
 from synthlab.config.composition import compose_raw, to_plain
 from synthlab.config.families import conf_dir, families, groups_of, tasks_of
 from synthlab.config.hydra_errors import input_errors
+from synthlab.config.registry import describe_unknown, show
+from synthlab.errors import InputError
 
 COMPLETION = 'eval "$(synthlab -sc install=bash)"'
 SIZES = (("width", 64, 32), ("depth", 2, 1))  # of the model in an example: the first that differs from the help's
@@ -25,7 +27,7 @@ def describe_run(overrides: Sequence[str], sweeps: bool = False) -> Iterator[str
     """
     with input_errors(list(overrides)):
         config = to_plain(compose_raw(_first_values(overrides) if sweeps else list(overrides)), resolve=False)
-    family = next(name for name, file in families().items() if file["kind"] == config["kind"])
+    family = _check_members(config)
     task = str(config["task"]["name"])
     yield "synthlab run [key=value ...]    train one model and print its error by length; run can be left out"
     yield "synthlab sweep [key=a,b ...]    train every combination, and rank them\n"
@@ -51,6 +53,22 @@ def _first_values(overrides: Sequence[str]) -> list[str]:
     from synthlab.sweeps.sweep_grid import parts_of
 
     return [part.choices[0] for part in parts_of(list(overrides)) if part.choices]
+
+
+def _check_members(config: Mapping[str, Any]) -> str:
+    """Return the family. Raises InputError if a user's file or override has dropped or replaced a group or a seed."""
+    kinds = {file["kind"]: family for family, file in families().items()}
+    family = kinds.get(str(config.get("kind")))
+    if family is None:
+        raise InputError(describe_unknown("kind", config.get("kind"), kinds))
+    missing = [key for key in (*groups_of(family), *Config.SEEDS) if key not in config]
+    if missing:
+        raise InputError(*(f"{key}: missing; must be given" for key in missing))
+    for key in (*groups_of(family), "tracker"):
+        value = config.get(key, {"name": ""})
+        if not isinstance(value, Mapping) or "name" not in value:
+            raise InputError(f"{key}={show(value)}: must be the name of a file of that group")
+    return family
 
 
 def _keys(config: Mapping[str, Any], family: str, sweeps: bool) -> Iterator[str]:

@@ -7,7 +7,7 @@ import signal
 import sys
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from io import StringIO
@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from synthlab.cli.arguments import refuse
+from synthlab.cli.data_files import check_data_files
 from synthlab.config.base import BOOKKEEPING
 from synthlab.config.composition import to_plain
 from synthlab.config.families import conf_dir, expand, family_of, folders
 from synthlab.config.hydra_errors import input_errors
-from synthlab.errors import InputError, RunsFailed, format_error, is_of_memory
+from synthlab.errors import InputError, RunsFailed, escape, format_error, is_of_memory
 from synthlab.output import open_streams, say, tell
 
 FAMILY_OF_TASK = r"^((?:task:|# @package task)\n(?: *\w+: .*\n)*?) *family: \w+\n?"
@@ -36,6 +37,7 @@ def main(
     no_sweeps: str = "",
     interrupted: str = "finished runs are kept; the same command goes on from there",
     folder: str = "",
+    data: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
     """Run ``task`` on the config that Hydra composes from ``conf/`` and the command line; exit with its status.
 
@@ -47,6 +49,7 @@ def main(
         no_sweeps: Why -m is refused; empty if it is not.
         interrupted: What to tell the user after Ctrl-C.
         folder: The folder of ``conf/`` that has the config, for a command whose keys are named like groups of others.
+        data: Groups whose files are data, and the keys that they may have; a file with others is refused.
 
     Exit status 0: done. 1: ``task`` returned False, or a run failed. 2: the input was refused, with one line for each
     problem. 130: interrupted.
@@ -59,6 +62,8 @@ def main(
         with _sigterm_as_ctrl_c(), report.note_failures():
             _check_flags(args, no_sweeps)
             folders[:] = [Path(args.config_dir)] if args.config_dir else []
+            for group, keys in (data if data and not args.shell_completion else {}).items():
+                check_data_files(config_name, args.overrides, group, keys)
             if config_name == "config" and args.help:
                 _print_help(args)
                 sys.exit(0)
@@ -193,7 +198,7 @@ def _sigterm_as_ctrl_c() -> Iterator[None]:
 def _warn(message: Warning | str, category: type[Warning], *where: Any, **how: Any) -> None:
     """Print a warning in one line; those of libraries, which are for developers, in Python's format."""
     if category is UserWarning:
-        tell(f"warning: {message}")
+        tell(f"warning: {escape(str(message))}")
     else:
         tell(warnings.formatwarning(message, category, *where[:2]).rstrip("\n"))
 

@@ -48,6 +48,7 @@ def bookkeeping(raw: Mapping[str, Any]) -> dict[str, Any]:
 # Generous bounds, so that a typing error is refused rather than exhausting the memory.
 Count = Annotated[int, Field(gt=0, le=10**6)]
 Length = Annotated[int, Field(gt=0, le=20_000)]
+Tokens = Annotated[int, Field(gt=0, le=10**9)]  # of an argument, such as a window, that allocates nothing
 OPTIMIZERS = ("adam", "adamw", "sgd")  # the lab's own; other names are classes of the user
 MOST_SEEDS = 2**63  # seeds are 0 or more and below this
 Seed = Annotated[int, Field(ge=0, lt=MOST_SEEDS)]

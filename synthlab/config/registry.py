@@ -27,6 +27,7 @@ Schema = TypeVar("Schema", bound=BaseModel)
 
 # Keys that were replaced, and the present name of each.
 MOVED = {"evaluation.seed": "test_seed", "problem": "task", "language": "task"}
+MISSING = "missing; must be given"
 SHOWN = 200  # the most characters of a value in an error
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 _imports = ContextVar("_imports", default=True)  # whether class names may import their modules
@@ -35,8 +36,11 @@ _imports = ContextVar("_imports", default=True)  # whether class names may impor
 class Registry(Mapping[str, type[Member]], Generic[Member]):
     """The classes of one kind, by name. To add a member, add one line to the dictionary that it is made from."""
 
-    def __init__(self, kind: str, base: type[Member], members: Mapping[str, type[Member]]):
+    def __init__(
+        self, kind: str, base: type[Member], members: Mapping[str, type[Member]], call: str = "Class(**settings)"
+    ):
         self.kind, self.base = kind, base
+        self.call = call  # how the lab constructs a member, in words for errors
         self._members = members
 
     def __getitem__(self, name: str) -> type[Member]:
@@ -71,7 +75,11 @@ class Registry(Mapping[str, type[Member]], Generic[Member]):
         member = self.find(config["name"], field)
         given = {key: value for key, value in config.items() if key not in _beside(config["name"])}
         with catch_errors(field, config["name"], "be made"):
-            arguments = dict(iter(validate(_schema(member), given, field)))  # iter: an argument may be named keys
+            try:
+                arguments = dict(iter(validate(_schema(member), given, field)))  # iter: an argument may be named keys
+            except InputError as error:
+                more = f"; {describe_call(member, self.call)}" if ":" in config["name"] else ""
+                raise InputError(*(f"{line}{more * line.endswith(MISSING)}" for line in error.lines)) from None
         # A mapping with a name is a member within a member, such as the inner encoding of randomized positions.
         nested = {key: value for key, value in arguments.items() if _is_member(value)}
         return arguments | {key: self.complete(value, f"{field}.{key}") for key, value in nested.items()}
@@ -93,7 +101,8 @@ class Registry(Mapping[str, type[Member]], Generic[Member]):
         """Return an instance of the class that ``config`` names. ``args`` are further arguments, such as sizes."""
         arguments = self.arguments(config, field)
         member = self.find(config["name"], field)
-        with catch_errors(field or self.kind, config["name"], "be made"):
+        field, name = field or self.kind, config["name"]
+        with catch_errors(field, name, "be made"), explain_call(field, name, member, self.call, args, arguments):
             return member(*args, **arguments)
 
 
@@ -137,6 +146,47 @@ def catch_errors(field: str, name: str, what: str) -> Generator[None]:
         if ":" not in name:
             raise
         raise InputError(f"{field}={name}: cannot {what} ({format_error(error)})") from error
+
+
+@contextmanager
+def explain_call(
+    field: str, name: str, made: Any, call: str, args: Any, settings: Mapping[str, Any]
+) -> Generator[None]:
+    """Turn the TypeError of a class of the user whose constructor does not take its arguments into InputError.
+
+    Args:
+        field: The config group of the class.
+        name: Its name there.
+        made: The class, which the block constructs.
+        call: How the lab constructs such a class, in words.
+        args: The positional arguments.
+        settings: The keyword arguments.
+    """
+    try:
+        yield
+    except TypeError as error:
+        if ":" not in name or _fits(made, args, settings):
+            raise
+        how = describe_call(made, call)
+        raise InputError(f"{field}={name}: cannot be made ({format_error(error)}); {how}") from error
+
+
+def describe_call(made: Any, call: str) -> str:
+    """Return, for errors, how the lab constructs a class of the user, and which arguments it takes."""
+    takes = inspect.signature(made)
+    names = [part.replace(annotation=part.empty) for part in takes.parameters.values()]
+    shown = show(takes.replace(parameters=names, return_annotation=takes.empty))
+    return f"it is called as {call.replace('Class', made.__name__)}, and takes {shown}; see docs/extending.md"
+
+
+def _fits(made: Any, args: Any, settings: Mapping[str, Any]) -> bool:
+    """Return True if a constructor declares that it takes these arguments, by more than ``*args``."""
+    takes = inspect.signature(made)
+    try:
+        takes.bind(*args, **settings)
+    except TypeError:
+        return False
+    return not any(part.kind is part.VAR_POSITIONAL for part in takes.parameters.values())
 
 
 def ask_member(
@@ -232,7 +282,7 @@ def _is_member(value: Any) -> TypeGuard[Mapping[str, Any]]:
 def _line(problem: Any, schema: type[BaseModel], field: str) -> str:
     path = ".".join([field] * bool(field) + [str(part) for part in problem["loc"]])
     if problem["type"] == "missing":
-        return f"{path}: missing; must be given"
+        return f"{path}: {MISSING}"
     value = show(problem["input"])
     if problem["type"] == "extra_forbidden":
         return describe_unknown_key(f"{path}={value}", _keys(schema, problem["loc"][:-1]))

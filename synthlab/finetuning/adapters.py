@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal
 
 import torch
 from jaxtyping import Float
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, PositiveFloat
 from torch import Tensor, nn
 
+from synthlab.config.base import Count
 from synthlab.config.registry import Registry
 from synthlab.errors import InputError
 from synthlab.finetuning.quantization import nearest_normal_float
@@ -26,7 +27,7 @@ class LoRA:
 
     def __init__(
         self,
-        rank: PositiveInt,
+        rank: Count,
         alpha: PositiveFloat,
         layers: Annotated[list[Layer], Field(min_length=1)],
         train: list[Others],

@@ -10,9 +10,10 @@ from importlib import import_module
 from typing import Annotated, Any, Literal, cast
 
 import torch
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, PositiveFloat
 from torch import nn
 
+from synthlab.config.base import Count
 from synthlab.config.registry import Registry
 from synthlab.errors import InputError, describe_missing, require
 from synthlab.finetuning.adapters import Others
@@ -31,7 +32,7 @@ class Adapters:
 
     def __init__(
         self,
-        rank: PositiveInt,
+        rank: Count,
         alpha: PositiveFloat,
         dropout: Annotated[float, Field(ge=0, lt=1)],
         layers: Literal["all-linear"] | Annotated[list[str], Field(min_length=1)],

@@ -102,4 +102,9 @@ def token_positions(is_token: Bool[Tensor, "B T"]) -> Int[Tensor, "B T"]:
     return (is_token.cumsum(-1) - 1).clamp(min=0)
 
 
-MODELS = Registry("model", nn.Module, {"transformer": LanguageModel})
+MODELS = Registry(
+    "model",
+    nn.Module,
+    {"transformer": LanguageModel},
+    call="Class(make_encoding, generators, vocabulary, /, **settings)",
+)

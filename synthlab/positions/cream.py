@@ -7,9 +7,10 @@ from typing import Literal
 
 import torch
 from jaxtyping import Bool, Int
-from pydantic import PositiveFloat, PositiveInt
+from pydantic import PositiveFloat
 from torch import Tensor
 
+from synthlab.config.base import Tokens
 from synthlab.positions.sampler_base import Multiple, Stretched, Window, uniform
 
 
@@ -48,8 +49,8 @@ class Cream(Stretched):
         self,
         factor: Multiple,
         sigma: PositiveFloat,
-        continuity: PositiveInt,
-        shared: PositiveInt,
+        continuity: Tokens,
+        shared: Tokens,
         limits: Literal["clamped", "renormalized"],
         text: Multiple | None,
     ):

@@ -3,16 +3,16 @@
 import json
 from typing import Literal
 
-from pydantic import PositiveFloat, PositiveInt, field_validator
+from pydantic import PositiveFloat, field_validator
 
-from synthlab.config.base import Config, Count, Curriculum, Length, Member, Protocol, Seed, Settings
+from synthlab.config.base import Config, Count, Curriculum, Length, Member, Protocol, Seed, Settings, Steps
 
 
 class StopSettings(Settings):
     """The settings of early stopping; ``conf/family/numbers.yaml`` describes each field."""
 
     loss: PositiveFloat | None
-    every: PositiveInt
+    every: Steps
     sequences: Count
 
 

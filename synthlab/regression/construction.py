@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from synthlab.config.base import MOST_SEEDS
-from synthlab.config.registry import Registry, ask_member, catch_errors, complete_members
+from synthlab.config.registry import Registry, ask_member, catch_errors, complete_members, describe_call
 from synthlab.errors import InputError
 from synthlab.models.building import build_ensemble, check_encoding, check_parameters
 from synthlab.models.encodings import ENCODINGS
@@ -29,7 +29,12 @@ from synthlab.training.stopping import check_stop
 SYMBOLS = 2  # 0 and 1
 DRAWN = 64  # sequences whose targets a map must invert
 ROUNDING = 1e-4  # tolerance beyond the span, as a fraction of the largest target
-MODELS = Registry("model", nn.Module, {"transformer": Transformer, "linear": LinearAttention})
+MODELS = Registry(
+    "model",
+    nn.Module,
+    {"transformer": Transformer, "linear": LinearAttention},
+    call="Class(make_encoding, generators, /, **settings)",
+)
 KINDS = {kind.kind: kind for kind in (TASKS, INPUTS, ENCODINGS, OUTREPS, MODELS)}
 
 
@@ -41,7 +46,9 @@ def resolve(raw: Mapping[str, Any]) -> RunConfig:
     config = RunConfig.from_raw(raw)
     members = complete_members(KINDS, {name: getattr(config, name) for name in KINDS})
     if "shift" not in members["outrep"]:
-        raise InputError(f"outrep={config.outrep['name']}: its constructor must take a shift")
+        name = config.outrep["name"]
+        how = describe_call(OUTREPS.find(name), OUTREPS.call)
+        raise InputError(f"outrep={name}: its constructor must take a shift; {how}")
     outrep, task = _check_map(build_map([config]), config), TASKS.build(config.task)
     smallest, largest = _span(task, config, 1)[0], _span(task, config, config.train_length)[1]
     with catch_errors("outrep", config.outrep["name"], "choose a shift"):

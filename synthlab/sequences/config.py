@@ -3,7 +3,7 @@
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
 from synthlab.config.base import (
     Config,
@@ -15,6 +15,7 @@ from synthlab.config.base import (
     Seed,
     Settings,
     Share,
+    Steps,
     drop_followers,
 )
 
@@ -25,7 +26,7 @@ class StopSettings(Settings):
     """The settings of early stopping; ``conf/family/sequences.yaml`` describes each field."""
 
     exact: Share | None
-    every: PositiveInt
+    every: Steps
     sequences: Count
 
 

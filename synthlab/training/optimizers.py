@@ -16,9 +16,10 @@ from torch.optim.adam import adam
 from torch.optim.sgd import sgd
 
 from synthlab.config.base import Protocol
-from synthlab.config.registry import catch_errors, find_class
+from synthlab.config.registry import catch_errors, explain_call, find_class
 from synthlab.errors import InputError
 
+CALL = "Class(parameters, lr=..., **protocol.options)"  # how an optimizer of the user is constructed
 ALIGNMENT = 16  # 16 floats are 64 bytes: the widest vectors, on which matrix products are fastest
 TINY = 1e-6  # added to a norm before dividing by it, as torch.nn.utils.clip_grad_norm_ does
 
@@ -178,8 +179,9 @@ def build_own_optimizer(parameters: Sequence[nn.Parameter], protocol: Protocol) 
     made = find_class(name, "protocol.optimizer")
     if not (isinstance(made, type) and issubclass(made, torch.optim.Optimizer)):
         raise InputError(f"protocol.optimizer={name}: must be a subclass of torch.optim.Optimizer")
-    with catch_errors("protocol.optimizer", name, "be made"):
-        return cast(Any, made)(parameters, lr=protocol.lr, **protocol.options)
+    field, settings = "protocol.optimizer", {"lr": protocol.lr, **protocol.options}
+    with catch_errors(field, name, "be made"), explain_call(field, name, made, CALL, [parameters], settings):
+        return cast(Any, made)(parameters, **settings)
 
 
 def check_optimizer(protocol: Protocol, model: nn.Module) -> None:

@@ -3,11 +3,12 @@
 import asyncio
 import re
 import socket
+from types import SimpleNamespace
 from urllib.request import urlopen
 
 import psutil
 import pytest
-from tornado.httpclient import HTTPClientError, HTTPRequest
+from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest, HTTPResponse
 from tornado.websocket import websocket_connect
 
 from classroom import server
@@ -21,6 +22,7 @@ from synthlab.errors import InputError
 @pytest.mark.parametrize(
     ("argument", "line"),
     [
+        *((f"{key}={10**30}", f"{key}={10**30}: must be less than") for key in ("windows", "curves", "sequence")),
         ("address=nowhere.invalid", "address=nowhere.invalid"),
         ("lessons.mean.runs=[{inputs.p: 0.3}]", "lessons.mean.runs: inputs.p is not one of the page's controls"),
         ("lessons.mean.runs=[{seed: abc}]", "lessons.mean.runs: seed: abc is not valid"),
@@ -98,17 +100,59 @@ def test_elsewhere_is_warned_of():
     assert process.returncode == 0
 
 
+HERE = socket.gethostname()
+
+
+@pytest.mark.parametrize(
+    ("address", "host", "origin", "status"),
+    [
+        *(("127.0.0.1", name, None, 200) for name in ("127.0.0.1", "localhost", "LOCALHOST", "[::1]")),
+        ("127.0.0.1", "localhost", "http://localhost", 200),
+        ("127.0.0.1", "rebound.example", "http://rebound.example", 403),  # another site's name, pointed at this machine
+        ("127.0.0.1", "127.0.0.1.rebound.example", None, 403),
+        ("127.0.0.1", "192.0.2.7", None, 403),  # only this machine can open the page
+        ("127.0.0.1", "localhost", "http://elsewhere.example", 403),
+        ("127.0.0.1", "localhost", "null", 403),  # a file, or a frame without rights
+        *(("0.0.0.0", name, None, 200) for name in ("localhost", "192.0.2.7", "[2001:db8::7]", HERE)),
+        ("0.0.0.0", "rebound.example", "http://rebound.example", 403),
+        ("0.0.0.0", "192.0.2.7", "http://elsewhere.example", 403),
+    ],
+)
+@pytest.mark.parametrize("path", ["", "autoload.js?bokeh-autoload-element=1", "ws"])
+def test_only_names_of_this_machine_and_its_own_page_are_answered(address, host, origin, status, path, capsys):
+    async def ask() -> HTTPResponse:
+        port = server._free_port(SimpleNamespace(address=address, port=0))
+        pages = server._server(address, port, SimpleNamespace(fill=lambda document: None), server._is_local(address))
+        pages.start()
+        headers = {"Host": f"{host}:{port}"} | ({"Origin": f"{origin}:{port}"} if origin else {})
+        try:
+            return await AsyncHTTPClient().fetch(f"http://127.0.0.1:{port}/{path}", headers=headers, raise_error=False)
+        finally:
+            pages.stop()
+
+    answer = asyncio.run(ask())
+    assert answer.code == (status if status == 403 or path != "ws" else 400)  # 400: it asks for no socket
+    if status == 403:
+        line = answer.body.decode()
+        assert line.startswith(("Host=rebound", "Host=127.0.0.1.rebound", "Host=192.0.2.7", "Origin="))
+        assert capsys.readouterr().err == f"error: {line}"
+
+
 @pytest.mark.slow
 def test_pages_of_other_sites_are_not_let_in():
-    async def knock(url: str, origin: str) -> None:
-        (await websocket_connect(HTTPRequest(url, headers={"Origin": origin}))).close()
+    async def knock(url: str, **headers: str) -> None:
+        (await websocket_connect(HTTPRequest(url, headers=headers))).close()
 
     with served() as (process, address):
         socket_url = address.replace("http", "ws") + "ws"
         with pytest.raises(HTTPClientError, match="403"):
-            asyncio.run(knock(socket_url, "http://elsewhere.example"))
-    assert process.err.startswith("error: Refusing websocket connection")
-    assert process.err.count("\n") == 1
+            asyncio.run(knock(socket_url, Origin="http://elsewhere.example"))
+        for _ in range(2):
+            with pytest.raises(HTTPClientError, match="403"):
+                asyncio.run(knock(socket_url, Host="rebound.example:80", Origin="http://rebound.example:80"))
+    first, second = process.err.splitlines()
+    assert first.startswith("error: Origin=http://elsewhere.example: is another site")
+    assert second.startswith("error: Host=rebound.example:80: unknown name")
 
 
 def test_a_story_of_ones_own_takes_the_place_of_the_labs(invoke, tmp_path):

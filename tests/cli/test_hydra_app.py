@@ -192,6 +192,36 @@ def test_help_explains_every_key(invoke, task, monkeypatch):
     assert re.findall(r"^  [\w.]+=\S*\n(?! {32})", keys, re.MULTILINE) == []
 
 
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("# @package _global_\nencoding: null\n", "protocol: missing; must be given"),  # it replaces the group's file
+        ("# @package _global_\nprotocol: {name: mine}\nencoding: null\n", "encoding=null: must be the name of a file"),
+        ("steps: 3\n", "protocol={'steps': 3}: must be the name of a file of that group"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "sweep"])
+def test_help_with_a_file_that_drops_a_group_is_refused_in_one_line(invoke, tmp_path, command, file, line):
+    (tmp_path / "protocol").mkdir()
+    (tmp_path / "protocol" / "mine.yaml").write_text(file)
+    outcome = invoke("synthlab", command, "--config-dir", str(tmp_path), "protocol=mine", "--help")
+    assert outcome.status == 2
+    assert outcome.err.startswith(f"error: {line}")
+    assert outcome.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("word", "line"),
+    [
+        *((f"~{key}", f"{key}: missing; must be given") for key in ("encoding", "seed", "protocol")),
+        ("kind=scalar", "kind=scalar: unknown; choose from regression, language, sequences"),
+    ],
+)
+def test_help_without_a_key_is_refused_in_one_line(invoke, word, line):
+    outcome = invoke("synthlab", word, "--help")
+    assert (outcome.status, outcome.err) == (2, f"error: {line}\n")
+
+
 def test_help_refuses_what_a_run_refuses(invoke):
     outcome = invoke("synthlab", "task=copi", "--help")
     assert outcome.status == 2

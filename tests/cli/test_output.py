@@ -1,4 +1,4 @@
-"""A full, a gone and a closed standard output: they cost what would have been printed, and nothing else."""
+"""A full, a gone and a closed standard output cost what would have been printed; what steers a terminal is escaped."""
 
 import os
 import subprocess
@@ -8,8 +8,13 @@ from pathlib import Path
 import pytest
 
 from support.configs import QUICK
-from synthlab.config.composition import to_overrides
+from synthlab import load_records, run
+from synthlab.config.composition import compose, to_overrides
+from synthlab.errors import InputError, RunsFailed, escape
 from synthlab.output import say, tell
+from synthlab.regression.construction import resolve
+from synthlab.storage.records import Failure
+from synthlab.storage.store import Store
 
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 
@@ -57,3 +62,54 @@ def test_workers_train_though_streams_are_closed(tmp_path):
     command = [sys.executable, "-m", "synthlab", "-m", *given]
     assert subprocess.run(command, preexec_fn=close, timeout=120, check=False).returncode == 0
     assert len(list((tmp_path / "runs").iterdir())) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("\x1b]0;title\x07 \x9b31m \x7f", r"\x1b]0;title\x07 \x9b31m \x7f"),
+        ("a\r\nb\0", r"a\r\nb\x00"),
+        ("\u202eabc\u2066 \u200b \ufeff \u2028 \udc80", r"\u202eabc\u2066 \u200b \ufeff \u2028 \udc80"),
+        *((text, text) for text in ("a\tb", "数 é \u0301 \xa0 🙂", "C:\\n")),
+    ],
+)
+def test_what_steers_a_terminal_is_escaped_in_errors(text, escaped):
+    assert escape(text) == escaped
+    assert InputError(text).lines == RunsFailed(text).lines == (escaped,)
+
+
+STEERING = "\x1b[2J\u202e"
+
+
+def test_lines_keep_their_newlines_and_nothing_else_that_steers_a_terminal(capsys):
+    say(f"a\n\tb{STEERING}\r", 3)
+    tell(f"a\n\tb{STEERING}\udc80")
+    assert capsys.readouterr() == ("a\n\tb\\x1b[2J\\u202e\\r\n3\n", "a\n\tb\\x1b[2J\\u202e\\udc80\n")
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments"),
+    [
+        ("synthlab", [f"task=a{STEERING}("]),
+        ("synthlab", [f"task={STEERING}"]),
+        ("collect", [STEERING]),
+        ("compare", ["{results}", "--where", f"tag={STEERING}"]),
+        ("compare", ["{results}", "--where", f"task={STEERING}"]),
+    ],
+)
+def test_an_argument_is_echoed_without_steering_the_terminal(invoke, tmp_path, quick, program, arguments):
+    run(task="mean", results=tmp_path, progress=False, **QUICK)
+    outcome = invoke(program, *(each.format(results=tmp_path) for each in arguments))
+    assert outcome.status == 2
+    assert "\\x1b[2J" in outcome.err
+    assert outcome.err.isascii()
+    assert "\x1b" not in outcome.err
+
+
+def test_a_forged_record_does_not_steer_the_terminal(invoke, tmp_path, quick):
+    config = resolve(compose([*quick, "task=mean"]))
+    Store(tmp_path).write_failure(Failure(config, f"OSError: {STEERING}\nrecord: all is well", "", {}))
+    outcome = invoke("synthlab", "-m", *quick, "task=mean")
+    assert outcome.status == 1
+    assert r"OSError: \x1b[2J\u202e\nrecord: all is well" in outcome.err
+    assert load_records(tmp_path)["error"].tolist() == [f"OSError: {STEERING}\nrecord: all is well"]  # data, as it is

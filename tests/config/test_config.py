@@ -74,6 +74,28 @@ def test_every_number_of_the_config_is_part_of_the_identity(key):
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        ["stop.loss=0.1", "stop.every={}"],
+        ["task=copy", "stop.exact=0.9", "stop.every={}"],
+        ["encoding=t5", "encoding.furthest={}"],
+        ["encoding=rerope", "encoding.window={}"],
+        ["encoding=leaky_rerope", "encoding.trained={}"],
+        ["encoding=self_extend", "encoding.window={}", "encoding.group={}"],
+        ["encoding=yarn", "encoding.trained={}"],
+        ["encoding=clex", "encoding.trained={}"],
+        ["encoding=dynamic_ntk", "encoding.trained={}"],
+        ["task=text", "positions=cream", "positions.shared={}"],
+        ["task=text", "positions=cream", "positions.continuity={}"],
+    ],
+)
+def test_a_number_beyond_bounds_is_refused(words):
+    with pytest.raises(InputError) as refused:
+        resolve_any(compose([word.format(10**30) for word in words]))
+    assert all(f"={10**30}: must be less than " in line for line in refused.value.lines)
+
+
+@pytest.mark.parametrize(
     ("one", "other"),
     [
         (["protocol.lr=0.003"], ["protocol.lr=3e-3"]),

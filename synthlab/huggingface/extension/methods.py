@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
+from synthlab.config.base import Count
 from synthlab.config.registry import Registry
 from synthlab.errors import InputError
 
@@ -91,7 +92,7 @@ class LongRoPEMethod(Method):
 class Clex(Method):
     """CLEX (Chen et al., 2024, arXiv 2310.16450), by ``with_clex``."""
 
-    def __init__(self, hidden: PositiveInt, steps: PositiveInt):
+    def __init__(self, hidden: Count, steps: Count):
         self.hidden, self.steps = hidden, steps
 
     def apply(self, model, factor, trained, seed, weights):

@@ -35,4 +35,5 @@ ENCODINGS = Registry(
         "t5": T5,
         "randomized": Randomized,
     },
+    call="Class(dims, /, **settings)",
 )

@@ -40,7 +40,7 @@ class Encoding(nn.Module, ABC):
     """A position encoding: hooks, each of which does nothing unless a subclass overrides it.
 
     An encoding serves an ensemble of E models. A learned parameter has E as its first dimension
-    (``synthlab.models.layers.ensemble_parameter``). The constructor takes ``Dims`` as its first, positional-only
+    (``synthlab.models.layers.ensemble_parameter``). A constructor takes ``Dims`` as its first, positional-only
     argument; its keyword arguments are the keys of the config group ``encoding``, and their types are checked.
 
     Letters of shapes: E models, B rows, T tokens, D width, H heads, d = D / H, Q queries, K keys. Positions count
@@ -65,6 +65,9 @@ class Encoding(nn.Module, ABC):
 
     # True for random positions, which ``positions`` draws for each text, in training and in tests.
     draws_positions = False
+
+    def __init__(self, dims: Dims | None = None, /):
+        super().__init__()
 
     @property
     def packs(self) -> bool:

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import torch
 from jaxtyping import Float
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, PositiveFloat
 from torch import Tensor, nn
 
+from synthlab.config.base import Tokens
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.extensions import check_pairs, stretch_frequencies
 from synthlab.models.encodings.length_rope import LengthRoPE
@@ -51,7 +52,7 @@ class CLEX(LengthRoPE):
         /,
         base: PositiveFloat,
         factor: Annotated[int, Field(ge=1, le=1024)],
-        trained: PositiveInt,
+        trained: Tokens,
         hidden: Annotated[int, Field(ge=0, le=64)],
         steps: Annotated[int, Field(ge=1, le=1000)],
     ):

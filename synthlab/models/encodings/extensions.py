@@ -9,9 +9,10 @@ from typing import Annotated
 
 import torch
 from jaxtyping import Float
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, PositiveFloat
 from torch import Tensor
 
+from synthlab.config.base import Tokens
 from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.rope import RoPE, geometric
@@ -68,7 +69,7 @@ class YaRN(RoPE):
         /,
         base: Annotated[float, Field(gt=1)],
         factor: Factor,
-        trained: PositiveInt,
+        trained: Tokens,
         slow: PositiveFloat,
         fast: PositiveFloat,
     ):

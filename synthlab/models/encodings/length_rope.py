@@ -11,9 +11,10 @@ from typing import Annotated
 
 import torch
 from jaxtyping import Float, Int
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, PositiveFloat
 from torch import Tensor
 
+from synthlab.config.base import Tokens
 from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.extensions import Factor, check_pairs, stretch_frequencies
@@ -62,7 +63,7 @@ class DynamicNTK(LengthRoPE):
         tensor([0.0100, 0.0025], dtype=torch.float64)
     """
 
-    def __init__(self, dims: Dims, /, base: PositiveFloat, factor: Factor, trained: PositiveInt):
+    def __init__(self, dims: Dims, /, base: PositiveFloat, factor: Factor, trained: Tokens):
         super().__init__(dims, base, trained)
         check_pairs(type(self).__name__, dims)
         self.factor = factor

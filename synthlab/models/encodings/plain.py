@@ -5,9 +5,10 @@ from typing import Annotated
 
 import torch
 from jaxtyping import Float, Int
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, PositiveFloat
 from torch import Tensor
 
+from synthlab.config.base import Tokens
 from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.encodings.rope import angles, geometric
@@ -85,7 +86,7 @@ class T5(Encoding):
         dims: Dims,
         /,
         buckets: Annotated[int, Field(ge=2, le=10**6)],
-        furthest: PositiveInt,
+        furthest: Tokens,
         scale: PositiveFloat | None,
     ):
         super().__init__()

@@ -16,15 +16,16 @@ from typing import Annotated, cast
 
 import torch
 from jaxtyping import Float, Int
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, PositiveFloat
 from torch import Tensor
 
+from synthlab.config.base import Tokens
 from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.extensions import Factor
 from synthlab.models.encodings.rope import RoPE
 
-Trained = Annotated[int, Field(ge=2)]
+Trained = Annotated[int, Field(ge=2, le=10**9)]
 
 
 class RelativeRoPE(RoPE):
@@ -68,7 +69,7 @@ class SelfExtend(RelativeRoPE):
     window / group in decoding only.
     """
 
-    def __init__(self, dims: Dims, /, base: PositiveFloat, window: PositiveInt, group: PositiveInt):
+    def __init__(self, dims: Dims, /, base: PositiveFloat, window: Tokens, group: Tokens):
         super().__init__(dims, base)
         if window % group:
             raise InputError(f"encoding.window={window}: must be a multiple of encoding.group={group}")
@@ -86,7 +87,7 @@ class ReRoPE(RelativeRoPE):
     the author's code.
     """
 
-    def __init__(self, dims: Dims, /, base: PositiveFloat, window: PositiveInt, trained: Trained, scaled: bool):
+    def __init__(self, dims: Dims, /, base: PositiveFloat, window: Tokens, trained: Trained, scaled: bool):
         super().__init__(dims, base)
         self.window, self.trained, self.scaled = window, trained, scaled
 
@@ -107,7 +108,7 @@ class LeakyReRoPE(ReRoPE):
     """
 
     def __init__(
-        self, dims: Dims, /, base: PositiveFloat, window: PositiveInt, factor: Factor, trained: Trained, scaled: bool
+        self, dims: Dims, /, base: PositiveFloat, window: Tokens, factor: Factor, trained: Trained, scaled: bool
     ):
         super().__init__(dims, base, window, trained, scaled)
         self.factor = factor

@@ -23,4 +23,5 @@ OUTREPS = Registry(
         "monotone": Monotone,
         "chosen": Chosen,
     },
+    call="Class(shift=..., **settings)",
 )

@@ -12,7 +12,7 @@ from typing import Any
 
 from synthlab.config.base import Config
 from synthlab.config.registry import Registry
-from synthlab.errors import format_error
+from synthlab.errors import escape, format_error
 from synthlab.storage.records import Record
 from synthlab.sweeps.trackers.base import NoTracker, Tracker
 from synthlab.sweeps.trackers.tensorboard_tracker import TensorBoard
@@ -51,7 +51,7 @@ class Followed:
 
                 _failed.add(self.key)
                 line = f"tracker={self.name}: given up ({format_error(problem)}); runs go on without it"
-                tqdm.write(line, file=sys.stderr)  # above the bar, if there is one
+                tqdm.write(escape(line), file=sys.stderr)  # above the bar, if there is one
         return None
 
 
