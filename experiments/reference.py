@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ REFERENCE = ROOT / "docs" / "reference"
 OURS = ("ours", "our question", "the lab's")  # how the place of a claim begins that is no paper's
 # How the names of blocks begin that have a line for each claim: of a paper, and of the lab about it.
 FINDINGS, OWN = "findings_", "own_"
+DECIDED = ("holds", "does not hold", "mixed")
 
 
 def keep(figures: Path, folder: Path) -> None:
@@ -121,7 +123,7 @@ def find_findings(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dic
         rows = {
             row["id"]: {
                 "says": row["says"].removeprefix(MARK),
-                "verdict": link_verdict(row["verdict"], sections.get(block, "")),
+                "verdict": link_verdict(row["verdict"], sections.get(block, "")) + note_fit(row),
                 "section": sections.get(block, ""),
             }
             for block, table in tables.items()
@@ -132,6 +134,14 @@ def find_findings(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dic
         found[FINDINGS + name] = [row for id, row in rows.items() if not claims[id].where.startswith(OURS)]
         found[OWN + name] = merge_claims(own)
     return {block: rows for block, rows in found.items() if rows}
+
+
+def note_fit(row: Mapping[str, Any]) -> str:
+    """Return how many runs fit, in brackets, for a decided claim most of whose runs do not; otherwise nothing."""
+    counts = re.match(r"(\d+) of (\d+)", row["fit"])
+    if not counts or not row["verdict"].startswith(DECIDED) or 2 * int(counts[1]) >= int(counts[2]):
+        return ""
+    return f" ({counts[0]} runs fit)"
 
 
 def link_verdict(verdict: str, section: str) -> str:

@@ -67,20 +67,32 @@ class Evidence:
         return self.records[name][0].config
 
     def errors(self, name: str) -> pd.DataFrame:
-        """Return the mean squared error: a row for each seed, a column for each length."""
-        self.config(name)
-        return pd.DataFrame({r.config.seed: r.metrics.set_index("length")["mse"] for r in self.records[name]}).T
+        """Return the mean squared error: a row for each seed, a column for each length.
 
-    def beyond(self, name: str, start: int | None = None) -> pd.DataFrame:
-        """Return ``errors`` at the lengths from ``start`` on, by default the first beyond training.
+        Raises NoEvidence for runs with another measure.
+        """
+        return self.measured(name, "mse")
 
-        Raises NoEvidence if there are less than three lengths, which cannot show a trend.
+    def measured(self, name: str, metric: str) -> pd.DataFrame:
+        """Return a metric, such as ``exact`` of a sequence task: a row for each seed, a column for each length.
+
+        Raises NoEvidence for runs without the metric.
+        """
+        metrics = self.config(name).measures().metrics
+        if metric not in metrics:
+            raise NoEvidence(f"the runs of {name} have no {metric}; they have {', '.join(metrics)}")
+        return pd.DataFrame({r.config.seed: r.metrics.set_index("length")[metric] for r in self.records[name]}).T
+
+    def beyond(self, name: str, start: int | None = None, metric: str = "mse") -> pd.DataFrame:
+        """Return a metric at the lengths from ``start`` on, by default the first beyond training.
+
+        Raises NoEvidence for runs without it, and if there are less than three lengths, which cannot show a trend.
         """
         first = start or self.config(name).train_length + 1
-        errors = self.errors(name).loc[:, first:]
-        if errors.shape[1] < 3:
+        values = self.measured(name, metric).loc[:, first:]
+        if values.shape[1] < 3:
             raise NoEvidence(f"{name} is not tested far enough beyond length {first}")
-        return errors
+        return values
 
     def ratio(self, name: str, other: str) -> Float[np.ndarray, " seeds"]:
         """Return the error of one series divided by that of another.
@@ -110,7 +122,12 @@ class Evidence:
         return pd.concat([first / second, second / third], axis="columns").max(axis="columns", skipna=False).to_numpy()
 
     def horizons(self, name: str, at_least: int) -> Float[np.ndarray, " seeds"]:
-        """Return the horizon of each run. Raises NoEvidence unless lengths up to ``at_least`` are tested."""
+        """Return the horizon of each run.
+
+        Raises NoEvidence unless lengths up to ``at_least`` are tested, and for runs that have no horizon.
+        """
+        if self.config(name).measures().horizon is None:
+            raise NoEvidence(f"the runs of {name} have no horizon")
         if self.config(name).test_length < at_least:
             raise NoEvidence(f"{name} is not tested up to length {at_least}")
         return np.array([horizon_of(record)[HORIZON] for record in self.records[name]], dtype=float)

@@ -112,6 +112,20 @@ def test_verdicts_link_to_their_section_and_so_does_none():
     assert linked == "[3 seeds: no verdict](p.md#s) (all)"
 
 
+@pytest.mark.parametrize(
+    ("verdict", "fit", "note"),
+    [
+        ("holds", "83 of 375: not tested", " (83 of 375 runs fit)"),
+        ("mixed (1 of 2 checks holds)", "4 of 10", " (4 of 10 runs fit)"),
+        ("holds", "5 of 10", ""),
+        ("undecided at 5 seeds", "1 of 10", ""),
+        ("holds", "", ""),
+    ],
+)
+def test_a_decided_claim_most_of_whose_runs_do_not_fit_says_so(verdict, fit, note):
+    assert reference.note_fit({"verdict": verdict, "fit": fit}) == note
+
+
 def test_tables_go_into_the_readme_and_every_page_that_has_their_block(tmp_path, monkeypatch):
     monkeypatch.setattr(reference, "ROOT", tmp_path)
     for name in ("rejudge_all", "renew_statements"):  # the committed tables are not the test's to write
