@@ -48,10 +48,19 @@ class WindowLoss:
             for name in ("training", "positions", "windows")
         )
 
-    def __call__(self) -> Float[Tensor, " E"]:
+    @property
+    def is_static(self) -> bool:
+        """False with two windows, whose offset differs between texts and steps."""
+        return self.windows == 1
+
+    def draw(self) -> tuple[Tensor | None, ...]:
+        """Return the tokens [E, B, T] of the next step's windows and their positions; nothing for two windows."""
+        return self._window() if self.windows == 1 else ()
+
+    def __call__(self, *inputs: Tensor | None) -> Float[Tensor, " E"]:
         if self.windows == 1:
-            tokens, positions = self._window()
-            return next_token_loss(self.answer(tokens, positions), tokens)
+            tokens, positions = inputs or self.draw()
+            return next_token_loss(self.answer(cast(Tensor, tokens), positions), cast(Tensor, tokens))
         low, high = zip(*(config.offsets(self.length) for config in self.configs), strict=True)
         extra = [draw_extra(*each) for each in zip(low, high, self.offsets, strict=True)]
         # All texts have the same number of tokens, so that they do not depend on the offsets.

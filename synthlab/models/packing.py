@@ -69,14 +69,14 @@ def pack_positions(length: int, positions: Int[Tensor, "E B N"] | None, device: 
 @lru_cache(maxsize=64)
 def rank_packed(length: int, device: torch.device) -> Int[Tensor, " T"]:
     """Return the place of each packed token in its prefix, from 0: 0..L for BOS and symbols, 2..L + 1 for the EOS."""
-    return torch.cat((torch.arange(length + 1), torch.arange(2, length + 2))).to(device)
+    return torch.cat((torch.arange(length + 1, device=device), torch.arange(2, length + 2, device=device)))
 
 
 @lru_cache(maxsize=64)
 def mask_packed(length: int, device: torch.device) -> Bool[Tensor, "T K"]:
     """Return the attention mask: which of BOS, x1..xL and itself (last column) each packed token sees."""
-    token = torch.arange(length + 1)
+    token = torch.arange(length + 1, device=device)
     causal = token <= token[:, None]
-    symbols = torch.cat((causal, torch.zeros(length + 1, 1, dtype=torch.bool)), 1)
-    readouts = torch.cat((causal[1:], torch.ones(length, 1, dtype=torch.bool)), 1)
-    return torch.cat((symbols, readouts)).to(device)
+    symbols = torch.cat((causal, causal.new_zeros(length + 1, 1)), 1)
+    readouts = torch.cat((causal[1:], causal.new_ones(length, 1)), 1)
+    return torch.cat((symbols, readouts))

@@ -82,17 +82,17 @@ def gather(table: Float[Tensor, "E R *F"], rows: Int[Tensor, "E B Q"] | None) ->
 @lru_cache(maxsize=64)
 def make_token_table(length: int, device: torch.device) -> Int[Tensor, "2 R"]:
     """Return the tokens of the table, and their positions."""
-    places = torch.arange(1, length + 1)
-    tokens = torch.tensor([BOS] + [0] * length + [1] * length + [EOS] * length)
-    return torch.stack((tokens, torch.cat((torch.zeros(1, dtype=torch.long), places, places, places + 1)))).to(device)
+    places = torch.arange(1, length + 1, device=device)
+    symbols = [places.new_full((count,), token) for count, token in ((1, BOS), (length, 0), (length, 1), (length, EOS))]
+    return torch.stack((torch.cat(symbols), torch.cat((places.new_zeros(1), places, places, places + 1))))
 
 
 @lru_cache(maxsize=64)
 def table_mask(length: int, device: torch.device) -> Bool[Tensor, "R R"]:
     """Return the causal mask of the table: each row sees itself and the rows of smaller positions, but no other EOS."""
-    tokens, positions = make_token_table(length, torch.device("cpu"))
+    tokens, positions = make_token_table(length, device)
     before = (positions < positions[:, None]) & (tokens != EOS)
-    return (before | torch.eye(len(tokens), dtype=torch.bool)).to(device)
+    return before | torch.eye(len(tokens), dtype=torch.bool, device=device)
 
 
 def table_rows(x: Int[Tensor, "*B L"]) -> Int[Tensor, "*B T"]:

@@ -1,5 +1,6 @@
 """The family of regression tasks: building, training and testing their models (see ``training.family.Family``)."""
 
+import json
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
@@ -7,6 +8,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from synthlab.config.sources import is_own
 from synthlab.models.layers import Member
 from synthlab.models.linear_attention import LinearAttention
 from synthlab.regression.baseline import constant_loss
@@ -48,6 +50,9 @@ def make_objective(ensemble: nn.Module, configs: Sequence[RunConfig], device: st
             batch=config.protocol.batch,
             weights=length_weights(config.length_distribution, config.train_length),
             seed=config.data_seed,
+            # A map of the ensemble's differs between its models.
+            key=json.dumps([config.task, config.outrep, index * (module_of(ensemble) is not None)], sort_keys=True),
+            is_own=any(is_own(each["name"]) for each in (config.task, config.outrep)),
         )
         for index, config in enumerate(configs)
     ]

@@ -1,5 +1,6 @@
 """The training objective: mean squared error over all prefixes, in representation space."""
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import cast
 
@@ -23,7 +24,8 @@ class Examples:
     """The training examples of one run: a new batch in each step.
 
     Each sequence is an example of every length up to ``train_length``, weighted by the distribution of training lengths
-    (paper, appendix A: uniform). Without ``outrep`` targets stay in their own units.
+    (paper, appendix A: uniform). Without ``outrep`` targets stay in their own units. Examples with the same ``key``
+    have the same task and map, which are the user's if ``is_own``.
     """
 
     def __init__(
@@ -34,7 +36,10 @@ class Examples:
         batch: int,
         weights: Float[Tensor, " L"],
         seed: int,
+        key: str = "",
+        is_own: bool = False,
     ):
+        self.key, self.is_own = key, is_own
         self.task, self.inputs, self.outrep, self.batch, self.weights = task, inputs, outrep, batch, weights
         self.symbols, self.places = stream(seed, "training"), stream(seed, "positions")
 
@@ -44,13 +49,20 @@ class Examples:
 
     def draw(self) -> tuple[Int[Tensor, "S B L"], Float[Tensor, "S B L"]]:
         """Return the sequences of the next ``steps()`` batches, and the mapped targets of their prefixes."""
+        x = self.draw_symbols()
+        return x, self.map_targets(x)
+
+    def draw_symbols(self) -> Int[Tensor, "S B L"]:
+        """Return the sequences of the next ``steps()`` batches."""
         steps = self.steps()
-        x = self.inputs.draw(steps * self.batch, len(self.weights), self.symbols)
-        targets = self.task.targets(x)
+        return self.inputs.draw(steps * self.batch, len(self.weights), self.symbols).unflatten(0, (steps, -1))
+
+    def map_targets(self, x: Int[Tensor, "*S L"]) -> Float[Tensor, "*S L"]:
+        """Return the mapped targets of the prefixes of sequences."""
+        targets = self.task.targets(x.flatten(0, -2))
         if self.outrep is not None:
             targets = self.outrep.forward(targets)
-        targets = targets.to(self.weights.dtype)
-        return x.unflatten(0, (steps, -1)), targets.unflatten(0, (steps, -1))
+        return targets.to(self.weights.dtype).view(x.shape)
 
     def lengths(self, weights: Float[Tensor, " L"]) -> Int[Tensor, " B"]:
         """Draw a length for each sequence of a batch, where a sequence is an example of one length only."""
@@ -78,9 +90,19 @@ class PrefixRegression:
         self.model, self.examples, self.device, self.outrep = model, examples, device, outrep
         self.curriculum, self.step = curriculum, 0
         self._set_weights(torch.stack([each.weights for each in examples]))
-        self.batches = self._batches()
+        self.batches = self._batches() if torch.device(device).type == "cpu" else self._batches_on_gpu()
 
-    def __call__(self) -> Float[Tensor, " E"]:
+    is_static = True
+
+    def __call__(self, *inputs: Tensor | None) -> Float[Tensor, " E"]:
+        x, target, weights, positions = cast(tuple[Tensor, ...], inputs or self.draw())
+        output = self.model(x.long(), positions)
+        if self.outrep is None:
+            return weighted_mse(output, target, weights)
+        return weighted_mse(output, self.outrep.forward(target), weights) * self.outrep.loss_scale(target, weights)
+
+    def draw(self) -> tuple[Tensor | None, ...]:
+        """Return symbols [E, B, L], targets, weights of the lengths, and positions, of the next step."""
         x, target = next(self.batches)
         if self.curriculum is not None:
             self._set_weights(self.curriculum(self.step))
@@ -95,10 +117,7 @@ class PrefixRegression:
             ]
             positions = torch.stack(cast(list[Tensor], places)).to(self.device)
             weights = nn.functional.one_hot(lengths - 1, x.shape[-1]).to(target)
-        output = self.model(x, positions)
-        if self.outrep is None:
-            return weighted_mse(output, target, weights)
-        return weighted_mse(output, self.outrep.forward(target), weights) * self.outrep.loss_scale(target, weights)
+        return x, target, weights, positions
 
     def _set_weights(self, weights: Float[Tensor, "E L"]) -> None:
         self.weights, self._scales = weights, weights.unsqueeze(1).to(self.device)
@@ -106,8 +125,25 @@ class PrefixRegression:
     def _batches(self):
         while True:
             samples = [each.draw() for each in self.examples]
-            x, targets = (torch.stack(parts, 1).to(self.device) for parts in zip(*samples, strict=True))
-            yield from zip(x, targets, strict=True)
+            yield from zip(*(torch.stack(parts, 1) for parts in zip(*samples, strict=True)), strict=True)
+
+    def _batches_on_gpu(self):
+        """Yield the same batches; symbols travel as bytes, and targets are computed for all models alike at once.
+
+        The targets of a user's own task or map are computed on the CPU, which their code may take for granted.
+        """
+        alike: dict[str, list[int]] = defaultdict(list)
+        for index, each in enumerate(self.examples):
+            alike[each.key].append(index)
+        while True:
+            symbols = torch.stack([each.draw_symbols().byte() for each in self.examples])  # E S B L
+            x = symbols.pin_memory().to(self.device, non_blocking=True)
+            targets = torch.empty(x.shape, dtype=self.weights.dtype, device=self.device)
+            for indices in alike.values():
+                first = self.examples[indices[0]]
+                of = (symbols if first.is_own else x)[indices]
+                targets[indices] = first.map_targets(of.long()).to(self.device)
+            yield from zip(x.transpose(0, 1), targets.transpose(0, 1), strict=True)
 
 
 def weighted_mse(

@@ -66,10 +66,20 @@ class AnswerLoss:
         self.samplers = [SAMPLERS.build(config.positions) for config in configs]
         self.places = [stream(config.data_seed, "positions") for config in configs]
 
-    def __call__(self) -> Float[Tensor, " E"]:
+    @property
+    def is_static(self) -> bool:
+        """False where padding is left out: the number of tokens then differs between steps."""
+        return not self.leaves_out_padding
+
+    def draw(self) -> tuple[Tensor | None, ...]:
+        """Return the positions of the next step, and the parts of its ``Batch``."""
         batches = [next(each) for each in self.batches]
         positions = self._positions(batches)
-        batch = Batch(*(torch.stack(parts).to(self.device) for parts in zip(*batches, strict=True)))
+        return positions, *(torch.stack(parts).to(self.device) for parts in zip(*batches, strict=True))
+
+    def __call__(self, *inputs: Tensor | None) -> Float[Tensor, " E"]:
+        positions, *parts = inputs or self.draw()
+        batch = Batch(*cast(list[Tensor], parts))
         if self.leaves_out_padding:
             logits = cast(LanguageModel, self.model).without_padding(batch.tokens, positions, batch.sizes)
         else:

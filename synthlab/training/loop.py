@@ -5,12 +5,14 @@ It minimizes the losses of an objective, and is independent of models and tasks.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from synthlab.config.base import Protocol
+from synthlab.training.graphs import Replayable, replay
 from synthlab.training.optimizers import OwnOptimizer, RowOptimizer, clip_gradients, move_to_rows
 
 Observer = Callable[[int, list[float]], None]
@@ -32,7 +34,7 @@ class Training(NamedTuple):
 
 def train_ensemble(
     parameters: Iterable[nn.Parameter],
-    objective: Callable[[], Tensor],
+    objective: Callable[..., Tensor],
     protocols: Sequence[Protocol],
     observe: Observer | None = None,
     done: Callable[[], bool] | None = None,
@@ -41,7 +43,8 @@ def train_ensemble(
 
     Args:
         parameters: The parameters of all models. Each has a leading dimension of models (any shape for a single model).
-        objective: Returns the losses [E] on the next batch.
+        objective: Returns the losses [E] on the next batch. On a GPU, the steps of one that is ``Replayable`` are
+            captured in a graph and replayed.
         protocols: The training settings of each model, which may differ in name and learning rate only.
         observe: Called with the step and the losses at each point of the training curve. Losses are read only there,
             since reading them waits for the device.
@@ -55,23 +58,33 @@ def train_ensemble(
         optimizer = OwnOptimizer(parameters, rows, protocol)
     else:
         raise ValueError(f"{protocol.optimizer} trains one model at a time, not {len(protocols)}")
-    curves = [Training([], [], None) for _ in protocols]
-    pending: list[Tensor] = []
-    step = 0
-    for step in range(1, protocol.steps + 1):
-        losses = objective()
+
+    def take_step(*inputs: Tensor | None) -> Tensor:
+        losses = objective(*inputs)
         for parameter in parameters:
             parameter.grad = None
         losses.sum().backward()
         _copy_gradients(parameters, rows.views)
         if protocol.clip is not None:
             clip_gradients(rows.gradients, protocol.clip)
-        optimizer.step(step)
-        pending.append(losses.detach())
-        if step % protocol.record_every == 0 or step == protocol.steps:
+        optimizer.update()
+        return losses.detach()
+
+    replays = rows.values.is_cuda and not protocol.has_own_optimizer
+    curves = [Training([], [], None) for _ in protocols]
+    pending: list[Tensor] = []
+    step = 0
+    on_gpu = replay(take_step, objective) if replays and isinstance(objective, Replayable) else None
+    with on_gpu or nullcontext(take_step) as take:
+        for step in range(1, protocol.steps + 1):
+            optimizer.set_rate(step)
+            pending.append(take())
+            if step % protocol.record_every and step < protocol.steps:
+                continue
+            columns = torch.stack(pending).reshape(len(pending), -1).T.tolist()
             curves = [
                 curve if curve.diverged_at is not None else _extend(curve, step, recent)
-                for curve, recent in zip(curves, torch.stack(pending).reshape(len(pending), -1).T.tolist(), strict=True)
+                for curve, recent in zip(curves, columns, strict=True)
             ]
             pending.clear()
             if all(curve.diverged_at is not None for curve in curves):

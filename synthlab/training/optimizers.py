@@ -104,24 +104,34 @@ class RowOptimizer:
         for lr, members in groupby(protocol.lr for protocol in protocols):
             part = slice(end, end + len(list(members)))
             count = torch.zeros((), device=rows.values.device)
-            self.groups.append(_Group(lr, rows.values[part], rows.gradients[part], count))
+            rate = torch.zeros((), device=rows.values.device) if rows.values.is_cuda else 0.0
+            self.groups.append(_Group(lr, rows.values[part], rows.gradients[part], count, rate))
             end = part.stop
 
-    def step(self, number: int) -> None:
-        """Take step ``number`` (from 1) with the current gradients."""
+    def set_rate(self, number: int) -> None:
+        """Set the learning rate of step ``number`` (from 1)."""
         for group in self.groups:
-            lr = learning_rate(number, self.protocol, group.lr)
-            if self.protocol.weight_decay:
-                group.rows.mul_(1 - lr * self.protocol.weight_decay * self.rows.decayed)
-            (self._sgd if self.protocol.optimizer == "sgd" else self._adam)(group, lr)
+            rate = learning_rate(number, self.protocol, group.lr)
+            if isinstance(group.rate, Tensor):
+                group.rate.fill_(rate)  # a graph reads it where it is
+            else:
+                group.rate = rate
 
-    def _adam(self, group: "_Group", lr: float) -> None:
+    def update(self) -> None:
+        """Take a step with the current gradients and learning rate."""
+        for group in self.groups:
+            if self.protocol.weight_decay:
+                group.rows.mul_(1 - group.rate * self.protocol.weight_decay * self.rows.decayed)
+            (self._sgd if self.protocol.optimizer == "sgd" else self._adam)(group, group.rate)
+
+    def _adam(self, group: "_Group", lr: float | Tensor) -> None:
         if not group.state:
             group.state = [torch.zeros_like(group.rows), torch.zeros_like(group.rows)]
         mean, square = group.state
         adam(
             *([group.rows], [group.gradients], [mean], [square], [], [group.count]),
             fused=True,
+            capturable=isinstance(lr, Tensor),
             amsgrad=False,
             beta1=self.protocol.momentum,
             beta2=self.protocol.beta2,
@@ -131,14 +141,14 @@ class RowOptimizer:
             maximize=False,
         )
 
-    def _sgd(self, group: "_Group", lr: float) -> None:
+    def _sgd(self, group: "_Group", lr: float | Tensor) -> None:
         momentum: list[Tensor | None] = [*group.state] or [None]
         sgd(
             *([group.rows], [group.gradients], momentum),
             fused=True,
             weight_decay=0.0,
             momentum=self.protocol.momentum,
-            lr=lr,
+            lr=lr,  # pyright: ignore[reportArgumentType]  # fused SGD takes a tensor, which its annotation leaves out
             dampening=0.0,
             nesterov=False,
             maximize=False,
@@ -154,6 +164,7 @@ class _Group:
     rows: Tensor
     gradients: Tensor
     count: Tensor  # the number of steps so far, for Adam's bias correction
+    rate: float | Tensor  # the learning rate of the next step, on a GPU in its memory
     state: list[Tensor] = field(default_factory=list)
 
 
@@ -164,12 +175,15 @@ class OwnOptimizer:
         self.parameters, self.rows, self.protocol = parameters, rows, protocol
         self.optimizer = build_own_optimizer(parameters, protocol)
 
-    def step(self, number: int) -> None:
-        """Take step ``number`` (from 1) with the current gradients."""
-        for parameter, gradient in zip(self.parameters, self.rows.views, strict=True):
-            parameter.grad = gradient
+    def set_rate(self, number: int) -> None:
+        """Set the learning rate of step ``number`` (from 1)."""
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(number, self.protocol)
+
+    def update(self) -> None:
+        """Take a step with the current gradients and learning rate."""
+        for parameter, gradient in zip(self.parameters, self.rows.views, strict=True):
+            parameter.grad = gradient
         self.optimizer.step()
 
 

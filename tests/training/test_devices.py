@@ -18,7 +18,7 @@ from synthlab.sequences.tasks import PROBLEMS
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import count_workers
-from synthlab.training import devices
+from synthlab.training import devices, graphs
 from synthlab.training.devices import count_cores, find_device
 from synthlab.training.execution import execute, execute_together
 
@@ -82,6 +82,12 @@ def agree(here: Record, there: Record) -> None:
     for table in ("training", "metrics"):
         losses = (getattr(record, table).filter(regex="length|step|loss|error") for record in (here, there))
         torch.testing.assert_close(*(torch.tensor(each.to_numpy(float)) for each in losses), rtol=1e-3, atol=1e-4)
+
+
+@pytest.fixture(autouse=True)
+def capture_early(monkeypatch):
+    """Capture steps after the first, so that runs of a few steps replay some."""
+    monkeypatch.setattr(graphs, "WARM", 1)
 
 
 @needs_cuda

@@ -1,0 +1,145 @@
+"""Training steps on a GPU: captured once in a CUDA graph and replayed, on examples that are drawn ahead.
+
+A small model's step is some 400 operations that each take the GPU a few microseconds, and the processor longer to
+start. A graph starts them all at once. It holds addresses and shapes, so whatever differs between steps is copied into
+the same tensors before each replay: examples, positions, weights of lengths, the learning rate. Steps whose inputs have
+another shape get a graph of their own. A step that cannot be captured trains as it is on a processor.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from queue import Empty, Queue
+from threading import Event
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor, nn
+
+from synthlab.config.sources import EXEMPT
+from synthlab.errors import format_error
+from synthlab.output import tell
+
+WARM = 3  # steps of a shape before it is captured: the first ones make what later ones use again
+AHEAD = 64  # steps whose inputs are drawn ahead
+MOST = 8  # graphs of one training; each holds the activations of a step
+Inputs = Sequence[Tensor | None]
+
+
+class _Graph(NamedTuple):
+    graph: torch.cuda.CUDAGraph
+    inputs: list[Tensor]  # what a replay reads
+    losses: Tensor  # what it writes
+
+
+class Replayed:
+    """A training step, called with inputs, that is captured for each of their shapes and replayed from then on."""
+
+    def __init__(self, step: Callable[..., Tensor]):
+        self.step, self.stream = step, torch.cuda.Stream()
+        self.graphs: dict[tuple[Any, ...], _Graph] = {}
+        self.seen: Counter[tuple[Any, ...]] = Counter()
+        self.captures = True
+
+    def __call__(self, *inputs: Tensor | None) -> Tensor:
+        key = tuple(None if each is None else (each.shape, each.dtype) for each in inputs)
+        given = [each for each in inputs if each is not None]
+        if key in self.graphs:
+            graph, held, losses = self.graphs[key]
+            torch._foreach_copy_(held, given)  # pyright: ignore[reportPrivateImportUsage]  # no public function
+            graph.replay()
+            return losses.clone()
+        self.seen[key] += 1
+        if self.captures and self.seen[key] > WARM and len(self.graphs) < MOST and self._capture(key, inputs):
+            return self(*inputs)
+        # Gradients are summed up on the stream of the forward pass, so steps before a capture are not on another.
+        self.stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.stream):
+            losses = self.step(*inputs)
+        torch.cuda.current_stream().wait_stream(self.stream)
+        return losses
+
+    def _capture(self, key: tuple[Any, ...], inputs: Inputs) -> bool:
+        """Capture the step for inputs of one shape, without taking it; return False if it cannot be."""
+        held = [None if each is None else each.clone() for each in inputs]
+        graph = torch.cuda.CUDAGraph()
+        torch.cuda.synchronize()
+        try:
+            # Another thread may draw the next examples meanwhile.
+            with torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
+                losses = self.step(*held)
+        except Exception as error:
+            self.captures = False
+            torch.cuda.synchronize()
+            tell(f"device=cuda: trains without a CUDA graph, and so slower ({format_error(error)})")
+            return False
+        self.graphs[key] = _Graph(graph, [each for each in held if each is not None], losses)
+        return True
+
+
+@runtime_checkable
+class Replayable(Protocol):
+    """An objective that draws its inputs apart, and computes the losses [E] from them by the same operations."""
+
+    @property
+    def model(self) -> nn.Module:
+        """The ensemble."""
+        ...
+
+    @property
+    def is_static(self) -> bool:
+        """True if the operations depend on the shapes of the inputs alone."""
+        ...
+
+    def draw(self) -> Inputs:
+        """Return the inputs of the next step, on the device of the ensemble."""
+        ...
+
+    def __call__(self, *inputs: Tensor | None) -> Tensor:
+        """Return the losses on ``inputs``, or on those of the next step if none are given."""
+        ...
+
+
+@contextmanager
+def replay(step: Callable[..., Tensor], objective: Replayable) -> Generator[Callable[[], Tensor]]:
+    """Give a function that takes the next training step on a GPU and returns its losses.
+
+    Another thread draws the inputs of up to ``AHEAD`` steps while the GPU computes, so more than there are steps.
+    """
+    # A graph would run the Python code of a user's class only once.
+    lab = all(type(module).__module__.split(".")[0] in EXEMPT for module in objective.model.modules())
+    take = Replayed(step) if objective.is_static and lab else step
+    drawn: Queue[tuple[Inputs, torch.cuda.Event] | Exception] = Queue(AHEAD)
+    stream, ended = torch.cuda.Stream(), Event()
+
+    def draw() -> None:
+        try:
+            with torch.cuda.stream(stream):
+                while not ended.is_set():
+                    inputs, ready = objective.draw(), torch.cuda.Event()
+                    ready.record()
+                    drawn.put((inputs, ready))
+        except Exception as error:  # raised where the inputs are taken
+            drawn.put(error)
+
+    def take_next() -> Tensor:
+        found = drawn.get()
+        if isinstance(found, Exception):
+            raise found
+        inputs, ready = found
+        torch.cuda.current_stream().wait_event(ready)
+        for each in inputs:
+            if each is not None:
+                each.record_stream(torch.cuda.current_stream())
+        return take(*inputs)
+
+    with ThreadPoolExecutor(1) as pool:
+        drawing = pool.submit(draw)
+        try:
+            yield take_next
+        finally:
+            ended.set()
+            while not drawing.done():
+                with suppress(Empty):
+                    drawn.get(timeout=0.01)
