@@ -1,0 +1,38 @@
+"""The identities of the reference's runs: a change of the code that changes one would train it anew.
+
+``reference_runs.jsonl.xz`` has a line for each run: its identity and its settings, as ``Entry.plan_runs`` gave them when
+the file was made (7,291 runs, those of ``seeds=auto`` with five seeds).
+"""
+
+import json
+import lzma
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from synthlab.config.base import config_of, resolve
+
+
+@cache
+def frozen() -> list[tuple[str, dict[str, Any]]]:
+    with lzma.open(Path(__file__).with_name("reference_runs.jsonl.xz"), "rt", encoding="utf-8") as lines:
+        return [tuple(json.loads(line)) for line in lines]
+
+
+def test_every_run_of_the_reference_is_read_under_its_identity():
+    found = [identity for identity, settings in frozen() if config_of(settings).id == identity]
+    assert len(found) == len(frozen()) > 7000
+
+
+@pytest.mark.slow
+def test_every_run_of_the_reference_is_planned_under_its_identity():
+    """One seed of each, since the others differ from it in their seeds alone."""
+    kinds: dict[str, tuple[str, dict[str, Any]]] = {}
+    for identity, settings in frozen():
+        alike = {key: value for key, value in settings.items() if not key.endswith("seed")}
+        kinds.setdefault(json.dumps(alike, sort_keys=True), (identity, settings))
+    changed = [settings for identity, settings in kinds.values() if resolve(settings).id != identity]
+    assert changed == []
+    assert len(kinds) > 1000
