@@ -1,7 +1,7 @@
 """The identities of the reference's runs: a change of the code that changes one would train it anew.
 
-``reference_runs.jsonl.xz`` has a line for each run: its identity and its settings, as ``Entry.plan_runs`` gave them when
-the file was made (7,291 runs, those of ``seeds=auto`` with five seeds).
+``reference_runs.jsonl.xz`` has a line for each run: its identity and its settings, as ``Entry.plan_runs`` gave them
+when the file was made (those of ``seeds=auto`` with five seeds).
 """
 
 import json
