@@ -63,15 +63,18 @@ for id, reach, contexts in (
         ),
         quantity=f"loss {contexts}, at the best temperature for other texts within the training length, {LESS}",
         why=(
-            "any harm that is left counts: a tolerance of 0.01 nats is as large as the harm. The paper tests "
-            "perplexity at twice the training length"
+            "any harm that is left counts: a tolerance of 0.01 nats is as large as the harm. The paper's "
+            "CLEX tables have perplexity at twice the training length"
         ),
     )(_calibrated(f"calibrated_loss_{reach}", f"change of the calibrated loss {contexts}, nats"))
 
 claim(
     "A2",
     where="Table 4",
-    statement="With larger weights, 0.5 and 1, the regularizer hurts: it raises the loss on longer text.",
+    statement=(
+        "With larger weights, 0.5 and 1, the regularizer hurts: it raises the loss on longer text (tested under PI, "
+        "YaRN and EABF)."
+    ),
     quantity=f"loss after 3 to 4 training lengths {LESS}",
     why="any loss counts",
 )(lambda runs: checks(runs, STRONG, "loss_4x", BEYOND, low=0.0))
@@ -79,7 +82,7 @@ claim(
 claim(
     "A3",
     where="Section 4.2",
-    statement="Training with the regularizer lowers misalignment.",
+    statement="Training with the regularizer lowers misalignment (tested under PI, YaRN and EABF).",
     quantity=f"symmetric cross-entropy of equation 2 {LESS}",
     why="any decrease counts",
 )(lambda runs: checks(runs, MODERATE, "sce", "change of the misalignment", high=0.0))
@@ -120,7 +123,7 @@ def without_entropy(runs: pd.DataFrame) -> list[Check]:
 @claim(
     "W",
     where="Rebuttal to the second reviewer",
-    statement="Within the training length the regularizer costs nothing.",
+    statement="Within the training length the regularizer costs nothing (tested under PI, YaRN and EABF).",
     quantity=(
         "loss within the training length at alpha 0.1 less that of alpha 0, the same seed, fine-tuned for 200 steps"
     ),
@@ -185,7 +188,10 @@ def equal_compute(runs: pd.DataFrame, arms: Sequence[str]) -> list[Check]:
 claim(
     "C",
     where="Appendix E",
-    statement="The regularizer still helps at equal compute, against a longer training without it.",
+    statement=(
+        "The regularizer still helps at equal compute, against a longer training without it (tested under PI, YaRN and "
+        "EABF)."
+    ),
     quantity=(
         "loss after 3 to 4 training lengths with alpha 0.1, less that of as long a training without: two windows and "
         "5 % more steps, as the paper counts, and one window and twice the steps"

@@ -21,6 +21,11 @@ WORDS = 40  # letters of an arm's name that fit beside a panel
 DARK = 0.6  # from here on the text of a cell is white
 
 
+def limit_to_draw(drawn: pd.DataFrame) -> str:
+    """Return the words that limit intervals over models of one seed; none if there are several."""
+    return ", for this draw of weights and texts alone" if drawn["seed"].nunique() == 1 else ""
+
+
 class Scatter(Drawing):
     """A point for each model, ``y`` against ``x``, and their correlation, with its interval over independent ``of``."""
 
@@ -39,7 +44,7 @@ class Scatter(Drawing):
         linear, ranks = (correlation(drawn, self.x, self.y, WITNESSES[self.of], how) for how in (pearson, spearman))
         return (
             f"r = {linear}, by ranks {ranks}; {len(drawn)} models, 95 % intervals by the jackknife over "
-            f"{drawn[WITNESSES[self.of]].nunique()} {self.of}"
+            f"{drawn[WITNESSES[self.of]].nunique()} {self.of}{limit_to_draw(drawn)}"
         )
 
 

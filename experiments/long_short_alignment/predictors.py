@@ -4,7 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.long_short_alignment.drawings import Cells
+from experiments.long_short_alignment.drawings import Cells, limit_to_draw
 from experiments.long_short_alignment.predictions import Correlations
 from experiments.long_short_alignment.run_table import SHORT, WITHIN
 from synthlab.analysis.correlations import COVERAGE, WITNESSES, Correlation, correlation, lead
@@ -75,8 +75,7 @@ def judge_lead(led: Correlation) -> str:
 def _note(runs: pd.DataFrame) -> str:
     return (
         f"Pearson's r over {len(runs)} models; {100 * COVERAGE:.0f} % intervals by the jackknife over "
-        f"{runs[WITNESSES['settings']].nunique()} settings, for this draw of weights and texts alone; bold: the "
-        "interval leaves out 0"
+        f"{runs[WITNESSES['settings']].nunique()} settings{limit_to_draw(runs)}; bold: the interval leaves out 0"
     )
 
 

@@ -10,6 +10,7 @@ from matplotlib.text import Text
 
 from experiments.long_short_alignment.claims import CLAIMS
 from experiments.long_short_alignment.correlation_claims import OUTCOMES
+from experiments.long_short_alignment.drawings import Scatter
 from experiments.long_short_alignment.predictors import Predictors
 from experiments.long_short_alignment.run_table import QUANTITIES, errors
 from support.small import small
@@ -91,6 +92,16 @@ def test_maps_show_each_pair_and_bold_what_is_decided():
     leads = written(panels["lead_map_within"])  # not of the last predictor, over itself
     assert [leads[x, 0].get_fontweight() for x in range(3)] == ["normal", "bold", "bold"]
     assert len(leads) == 3
+
+
+def test_intervals_over_models_of_one_seed_are_limited_to_its_draw_in_every_picture():
+    one, words = analysis().restrict(models()), "for this draw of weights and texts alone"
+    several = pd.concat([one, one.assign(seed=1)])
+    scatter = Scatter("sce", "loss_4x", QUANTITIES, "settings")
+    for rows, limited in ((one, True), (several, False)):
+        panels = analysis().panels(rows, []).values()
+        notes = [*(panel.plot.note(panel.data) for panel in panels), scatter.note(rows)]
+        assert [words in note for note in notes] == [limited] * 5
 
 
 def test_misalignment_is_held_against_the_loss_within_for_each_outcome():
