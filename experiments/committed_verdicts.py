@@ -148,8 +148,12 @@ def _fit(rows: pd.DataFrame) -> str:
     row = rows.iloc[0]
     if pd.isna(row["fit"]):
         return ""
-    other = "" if row["verdict_fit"] == row["verdict"] else f": {row['verdict_fit']}"
-    return f"{row['fit']:.0f} of {row['runs']:.0f}{other}"
+    count, word = f"{row['fit']:.0f} of {row['runs']:.0f}", str(row["verdict_fit"])
+    if word == row["verdict"]:
+        return count
+    if word == FEW and pd.notna(row["number_fit"]):
+        word = format_word(word, Witnesses(int(row["number_fit"]), str(row["of_fit"])))
+    return f"{count}: {word}"
 
 
 def _list_unmet(rows: pd.DataFrame) -> list[str]:

@@ -50,7 +50,8 @@ class Check(NamedTuple):
     @property
     def measured(self) -> Float[np.ndarray, " measured"]:
         """The values that are not missing."""
-        return self.values[~np.isnan(self.values)]
+        values = np.asarray(self.values, dtype=float)
+        return values[~np.isnan(values)]
 
     @property
     def missing(self) -> int:
@@ -92,7 +93,7 @@ class Check(NamedTuple):
         """``holds`` if the interval lies in the range, ``fails`` if it lies outside, else ``undecided``.
 
         Fewer than five seeds, or other units, are too few for any of these: ``few seeds``. Without a value the check is
-        not tested.
+        not tested, nor is one whose estimate has no interval.
         """
         if self.why_untested:
             return "not tested"
@@ -106,7 +107,9 @@ class Check(NamedTuple):
     @property
     def why_untested(self) -> str:
         """Why the check is not tested; empty if it is."""
-        return self.untested or ("" if self.witnesses.number else "no value")
+        if self.untested or not self.witnesses.number:
+            return self.untested or "no value"
+        return "no interval" if self.estimate and np.isnan(self.interval[:2]).any() else ""
 
     @property
     def refutation(self) -> float:

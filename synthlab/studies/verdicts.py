@@ -16,10 +16,11 @@ learned the task. A claim is the statement that all its checks are true:
 Two errors have a rate of at most 5 % over new seeds, however the checks depend on one another: that a claim holds
 though one of its checks is false, and that it is refuted though all of them are true. A check whose true median lies
 outside the required range holds with a probability of at most 5 %, and one whose median lies inside fails no more
-often, if the range is open to one side. The 5 % cover all looks together: seeds may be added until the check is
-decided, since the interval of each number of seeds allows for those before it (``intervals``). The checks that hold in
-a mixed claim have no joint error rate: if none of 12 checks is true, 8 are clearly false and 4 at the threshold, one of
-the 4 holds in 12 % of claims. Neither is there one for several claims: up to 5 % of many verdicts may be wrong.
+often, if the range is open to one side. A claim of a single check with two ends is refuted by mistake with up to 10 %.
+The 5 % cover all looks together: seeds may be added until the check is decided, since the interval of each number of
+seeds allows for those before it (``intervals``). The checks that hold in a mixed claim have no joint error rate: if
+none of 12 checks is true, 8 are clearly false and 4 at the threshold, one of the 4 holds in 12 % of claims. Neither is
+there one for several claims: of those judged, decided or not, up to 5 % may be decided wrongly.
 
 Of several checks some fail by chance more often than one does. So their mean evidence (``intervals.evidence``) counts,
 which reaches 20 at most once in 20 if no check is false. With five seeds that takes five of five in two of three

@@ -12,6 +12,7 @@ from support.records import record
 from synthlab.regression.outrep import OUTREPS
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence, NoEvidence
+from synthlab.studies.intervals import ConfidenceInterval, GroupEstimate
 from synthlab.studies.verdicts import Grounds, Verdict, judge
 
 LENGTHS = np.arange(1, 51)
@@ -277,6 +278,18 @@ def test_checks_whose_values_are_all_missing_are_no_evidence():
     assert (lost.answer, lost.why_untested, lost.refutation) == ("not tested", "no value", 0.0)
     assert Check("x", np.array([np.nan, 2.0, 2.0, 2.0, 2.0]), low=1.0).answer == "few seeds"
     assert Verdict(CLAIMS["1a"], "Figure 1", [lost], []).word == "not tested"
+
+
+@pytest.mark.parametrize("ends", [(np.nan, np.nan), (np.nan, 0.5), (2.0, np.nan)])
+def test_an_estimate_without_an_interval_is_no_evidence(ends):
+    estimate = GroupEstimate(ConfidenceInterval(*ends, 0.95), 7, "settings")
+    lost = Check("x", np.array([0.3]), low=1.0, estimate=estimate)
+    assert (lost.answer, lost.why_untested, lost.refutation) == ("not tested", "no interval", 0.0)
+
+
+def test_values_may_be_a_list():
+    check = Check("x", [1, 2, 3, 4, 5], high=9)  # pyright: ignore[reportArgumentType] as a user may write it
+    assert (check.answer, check.median, check.missing, check.fulfilling) == ("holds", 3.0, 0, 5)
 
 
 FEW_HOLD, FEW_FAIL, FEW_OPEN, ONE = (

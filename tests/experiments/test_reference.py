@@ -81,7 +81,8 @@ def test_verdicts_are_told_with_what_their_checks_leave_open_and_how_many_runs_f
         "q": [],
     }
     missing = {"q": ["no runs of rope"]}
-    fit = {"1a": Fit(3, 0, 2, "undecided", Witnesses(2)), "1b": Fit(4, 1, 2, "holds", Witnesses(2))}
+    fit = {"1a": Fit(3, 0, 2, "few seeds", Witnesses(2, "tasks")), "1b": Fit(4, 1, 2, "holds", Witnesses(2))}
+    fit |= {"1c": Fit(1, 0, 1, "few seeds", Witnesses(1))}
     judged = [
         Verdict(OF_NUMBERS[claim], "Figure 1", made, missing.get(claim, []), fit.get(claim))
         for claim, made in checks.items()
@@ -91,11 +92,11 @@ def test_verdicts_are_told_with_what_their_checks_leave_open_and_how_many_runs_f
     open_check, failing = "undecided: u: 3 [2, 4], needed under 3.5", "fails: f: 3 [2, 4], needed under 1"
     mixed = "mixed (1 of 3 checks holds, 1 fails, 1 undecided)"
     few = "no verdict from 3 seeds: w: 3 [2, 4] (1 value missing), needed under 1"
-    one = "no verdict from 1 seed: o: 2, needed at least 1"
+    one, of_tasks = "no verdict from 1 seed: o: 2, needed at least 1", "2 of 3: 2 tasks: no verdict"
     for claim, verdict, others, fits, rest in (
-        ("1a", "undecided at 12 seeds (1 of 2 checks holds, 1 undecided)", ["mixed", "holds"], "2 of 3", [open_check]),
+        ("1a", "undecided at 12 seeds (1 of 2 checks holds, 1 undecided)", ["mixed", "holds"], of_tasks, [open_check]),
         ("1b", mixed, ["mixed", "mixed"], "2 of 4: holds", [open_check, failing]),
-        ("1c", "1 seed: no verdict (o: 2, needed at least 1)", [], "", [one]),
+        ("1c", "1 seed: no verdict (o: 2, needed at least 1)", [], "1 of 1", [one]),
         ("1c+", "1 seed: no verdict (all seeds are in the range in 1 of 3 checks, none in 2)", [], "", [one, few, few]),
         ("5", "3 seeds: no verdict (w: 3 [2, 4] (1 value missing), needed under 1)", [], "", [few]),
         ("q", "not tested (no runs of rope)", [], "", missing["q"]),

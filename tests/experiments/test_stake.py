@@ -15,6 +15,7 @@ from synthlab.studies.checks import FEW
 from synthlab.studies.verdicts import Verdict
 
 pytestmark = pytest.mark.slow
+HANGING = {"A1r", "Co", "W"}
 UNJUDGED = [name for name in papers() if not (REFERENCE / name / RUNS).exists()]  # their claims alone are committed
 
 
@@ -68,7 +69,7 @@ def test_the_words_of_tables_without_runs_follow_from_their_checks():
 
 @pytest.mark.parametrize(
     ("stake", "others"),
-    [(0.25, {"Co", "W", "A1", "C", "R2"}), (0.5, {"Co", "W"}), (0.9, {"Co", "W"}), (15 / 16, set()), (0.97, set())],
+    [(0.25, {*HANGING, "A1", "C", "R2"}), (0.5, HANGING), (0.9, HANGING), (15 / 16, set()), (0.97, set())],
 )
 def test_the_page_names_the_verdicts_that_hang_on_the_share_of_the_stake(stake, others, monkeypatch):
     before = words()
@@ -76,10 +77,8 @@ def test_the_page_names_the_verdicts_that_hang_on_the_share_of_the_stake(stake, 
     changed = {claim: after for claim, after in words().items() if after != before[claim]}
     assert {claim.partition(".")[2] for claim, _ in changed} == others
     assert set(changed.values()) <= {"undecided"}
-    page = (ROOT / "docs" / "deciding.md").read_text()
+    page = " ".join((ROOT / "docs" / "deciding.md").read_text().split())
     assert "15/16 of each stake" in page
-    assert (
-        "Co and W of the [language\nmodels](alignment_results.md): with a share of 1/2 to 0.9 they are undecided"
-        in page
-    )
+    assert "Three hang on it: A1r, Co and W of the [language models]" in page
+    assert "With a share of 1/2 to 0.9 they are undecided" in page
     assert "A1, C and R2 are undecided too" in page

@@ -86,6 +86,19 @@ def test_each_word_is_wrong_at_most_once_in_20(drawn, looks):
     assert set(found) <= {"holds", "undecided", *REFUTED}
 
 
+@cache
+def fails(below: int, number: int) -> bool:
+    """Return True if a check with two ends fails, of whose values so many lie below the range and the others above."""
+    return Check("x", np.repeat([-1.0, 1.0], [below, number - below]), low=-0.5, high=0.5).answer == "fails"
+
+
+def test_a_single_check_with_two_ends_fails_by_mistake_at_most_once_in_10():
+    below = np.random.default_rng(19).random((CLAIMS_DRAWN, LOOKS[-1])) < 0.5  # the median may lie inside
+    failing = [[fails(int(each[:look].sum()), look) for look in LOOKS] for each in below]
+    assert np.mean([looks[0] for looks in failing]) == pytest.approx(2 / 32, abs=0.005)
+    assert CLAIMED < np.mean([any(looks) for looks in failing]) <= 2 * CLAIMED
+
+
 def test_the_checks_that_hold_in_a_mixed_claim_have_no_joint_error_rate():
     generator = np.random.default_rng(17)
     agrees = independent(generator, FIRST)

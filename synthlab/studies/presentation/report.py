@@ -23,7 +23,8 @@ RESTING_ON = ["seeds", "missing", "agree", *Witnesses._fields, "why_untested"]
 # Columns at half and twice the thresholds.
 AT_OTHERS = [f"{what}_{name}" for what in ("verdict", "answer") for name in FACTORS]
 OF_RUNS = ["runs", "diverged", "fit", "verdict_fit"]
-COLUMNS = ["claim", "figure", "verdict", "check", *MEASURED, *RESTING_ON, *AT_OTHERS, *OF_RUNS]
+FEW_FIT = ["number_fit", "of_fit"]  # the units of the verdict over the runs that fit, if they are too few
+COLUMNS = ["claim", "figure", "verdict", "check", *MEASURED, *RESTING_ON, *AT_OTHERS, *OF_RUNS, *FEW_FIT]
 # Keys of a record's environment.
 MADE_WITH = ("synthlab", "torch", "python", "system", "machine", "instructions", "cores")
 LIBRARIES = ("torch", "numpy", "pandas", "matplotlib", "hydra-core")
@@ -205,6 +206,7 @@ def _rows(verdict: Verdict) -> list[dict[str, Any]]:
     common = {"claim": claim.name, "figure": verdict.figure, "verdict": verdict.word}
     if verdict.fit:
         common |= dict(zip(OF_RUNS, verdict.fit[:4], strict=True))
+        common |= dict(zip(FEW_FIT, verdict.fit.witnesses, strict=True)) if verdict.fit.word == FEW else {}
     if verdict.scales and verdict.word != FEW:
         common |= {f"verdict_{name}": verdict.at(factor).word for name, factor in FACTORS.items()}
     checks = [
