@@ -183,6 +183,10 @@ def test_weights_join_a_record_with_the_same_numbers_and_no_other(tmp_path, wher
     with pytest.raises(StoreError, match="this run gives other numbers .recorded with torch 2 ") as caught:
         store.write(with_weights(record(scale=1 + 1e-15), b"numbers"))
     assert f"runs/{kept.config.id}: " in str(caught.value)
+    assert ", as here: the code of the lab, or what your classes import, is another since);" in str(caught.value)
+    elsewhere = replace(with_weights(record(scale=1 + 1e-15), b"numbers"), environment={"torch": "3", "device": "cpu"})
+    with pytest.raises(StoreError, match=r"recorded with torch 2 .*; here torch 3 on cpu\); its weights"):
+        store.write(elsewhere)
     with pytest.raises(StoreError, match="this run gives other numbers"):
         store.write(record(diverged_at=3))
     store.write(kept)  # without weights there is nothing to add
