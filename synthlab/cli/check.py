@@ -95,7 +95,9 @@ def check(name: str, settings: Sequence[str]) -> Iterator[tuple[str, bool]]:
                 for law in measure_laws(config):
                     if law.field in ("", group) or group == "model":
                         yield f"  {'holds' if law.holds else 'FAILS'}  {law.says} ({law.missed_by:.1e})", law.holds
-            except Exception as error:  # a class of the user may raise anything
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # a class of the user may raise anything
                 yield f"  FAILS  trains without an error ({format_error(error)})", False
         if given:
             break

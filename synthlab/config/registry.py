@@ -90,12 +90,16 @@ class Registry(Mapping[str, type[Member]], Generic[Member]):
         A class of the user has the hash of its source too (``sources``), as it is now.
         """
         arguments = self.arguments(config, field)
-        name = config["name"]
+        return self.with_source({"name": config["name"], **arguments}, field or self.kind)
+
+    def with_source(self, member: dict[str, Any], field: str) -> dict[str, Any]:
+        """Return a member with the hash of its source if its class is the user's."""
+        name = member["name"]
         if not is_own(name):
-            return {"name": name, **arguments}
+            return member
         made = self.find(name, field)
-        check_imported(field or self.kind, name, made)
-        return {"name": name, **arguments, HASH: hash_source(made)}
+        check_imported(field, name, made)
+        return {**member, HASH: hash_source(name, made)}
 
     def build(self, config: Mapping[str, Any], *args: Any, field: str | None = None) -> Member:
         """Return an instance of the class that ``config`` names. ``args`` are further arguments, such as sizes."""
@@ -338,4 +342,4 @@ def find_changed(config: Mapping[str, Any]) -> list[str]:
     Raises InputError for a class that cannot be imported.
     """
     found = own_classes(config)
-    return [f"{place}={name}" for place, name, was in found if hash_source(find_class(name, place)) != was]
+    return [f"{place}={name}" for place, name, was in found if hash_source(name, find_class(name, place)) != was]

@@ -1,56 +1,113 @@
 """Classes of the user's own: a hash of the source of each, which is part of the identity of the runs that name it.
 
 An edited class is another class, so its runs are trained anew, and the records of the old one stay. The hash is that of
-the syntax tree of the file that defines the class: comments and layout do not count, and neither does what that file
-imports. The lab's own classes have no hash, since the results version of their family tells their changes apart; nor
-have torch's, since a record names the version of torch and it is no part of a run's identity.
+the syntax tree of the file that defines the class, and of the file that names it: comments and layout do not count, and
+neither does what these files import. The lab's own classes have no hash, since the results version of their family
+tells their changes apart; nor have torch's, since a record names the version of torch and it is no part of an identity.
 """
 
 import ast
 import hashlib
 import inspect
-from collections.abc import Iterator, Mapping
+import linecache
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
+from types import CodeType
 from typing import Any, cast
 
 from synthlab.errors import InputError
 
 HASH = "source_hash"  # the key beside the name of a class of the user
-EXEMPT = ("synthlab", "experiments", "theory", "classroom", "torch")  # packages whose classes have no hash
+ROOT = Path(__file__).resolve().parents[1]  # of the package; packages of the lab lie beside it, or in ``packages``
+
+
+_stamps: dict[type, Any] = {}  # of the file of each class of the user, when it was defined
+
+
+class Sourced:
+    """A base of the classes that users subclass: the state of each one's file is remembered when it is defined."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__module__.partition(".")[0] != "synthlab":
+            _stamps[cls] = _stamp(cls)
+
+
+def _stamp(made: type) -> Any:
+    """Return what changes when the file of a class is written; None without a file."""
+    file = getattr(sys.modules.get(made.__module__), "__file__", None)
+    try:
+        state = os.stat(file or "")
+    except OSError:
+        return None
+    return state.st_mtime_ns, state.st_size
 
 
 def is_own(name: Any) -> bool:
     """Return True if ``name`` is a class of the user, ``package.module:Class``."""
-    return isinstance(name, str) and ":" in name and name.partition(":")[0].split(".")[0] not in EXEMPT
+    return isinstance(name, str) and ":" in name and not is_labs(name.partition(":")[0])
+
+
+def is_labs(module: str) -> bool:
+    """Return True if a module is the lab's or torch's, by the place of its package where names may be the user's."""
+    package = module.partition(".")[0]
+    if package not in ("experiments", "theory", "classroom"):
+        return package in ("synthlab", "torch")
+    try:
+        found = find_spec(package)
+    except (ImportError, ValueError):
+        return True
+    return found is None or Path(found.origin or "").resolve().parents[1] in (ROOT.parent, ROOT / "packages")
+
+
+def hash_source(name: str, made: type) -> str:
+    """Return eight digits that identify the source of the class that ``name`` stands for."""
+    return _hash_imported(name.partition(":")[0], made)[0]
 
 
 @cache  # an imported class stays as it is, though its file may change
-def hash_source(made: type) -> str:
-    """Return eight digits that identify the source of a class: its whole file, or its own functions without a file."""
-    try:
-        return _hash_file(inspect.getfile(made))
-    except (OSError, TypeError, ValueError, SyntaxError):  # defined in a notebook, or compiled
-        functions = {name: _read_function(each) for name, each in sorted(vars(made).items()) if inspect.isroutine(each)}
-        return _digest(functions)
+def _hash_imported(module: str, made: type) -> tuple[str, bool]:
+    """Return the hash of a class, and whether its file is still that from which the class was made."""
+    is_same = _stamps.get(made) in (None, _stamp(made))
+    return _hash_files(_find_files(module, made)) or _digest(_read_functions(made)), is_same
 
 
 def check_imported(field: str, name: str, made: type) -> None:
-    """Raise InputError if the file of a class has changed since this process imported it, as in a notebook."""
-    known = hash_source(made)
-    try:
-        present = _hash_file(inspect.getfile(made))
-    except (OSError, TypeError, ValueError, SyntaxError):
-        return
-    if present != known:
-        module = made.__module__
+    """Raise InputError if a class is not what its file says: the file was edited after this process imported it."""
+    module = name.partition(":")[0]
+    present, (imported, is_same) = _hash_files(_find_files(module, made)), _hash_imported(module, made)
+    if present and (present != imported or not is_same):
         raise InputError(
             f"{field}={name}: its file has changed since {module} was imported; restart Python, or importlib.reload it"
         )
 
 
-def _hash_file(path: str) -> str:
-    return _digest(_plain(ast.parse(Path(path).read_text(encoding="utf-8"))))
+def _find_files(module: str, made: type) -> list[str]:
+    """Return the files of the module that names a class, and of the one that defines it; none in a notebook."""
+    named = getattr(sys.modules.get(module), "__file__", None)
+    defined = getattr(sys.modules.get(made.__module__), "__file__", None)
+    return list(dict.fromkeys(each for each in (defined, named) if each))
+
+
+def _hash_files(files: Iterable[str]) -> str | None:
+    """Return the hash of files of Python; None without any, or if one cannot be read."""
+    try:
+        sources = [Path(file).read_bytes() for file in files]
+    except OSError:
+        return None
+    trees = [_read_tree(source) for source in sources]
+    return _digest(trees if len(trees) > 1 else trees[0]) if trees else None
+
+
+def _read_tree(source: str | bytes) -> Any:
+    try:
+        return _plain(ast.parse(source))
+    except (SyntaxError, ValueError, RecursionError):
+        return source
 
 
 def _digest(source: Any) -> str:
@@ -65,12 +122,34 @@ def _plain(node: Any) -> Any:
     return [_plain(each) for each in cast(list[Any], node)] if isinstance(node, list) else repr(node)
 
 
-def _read_function(function: Any) -> str:
-    try:
-        return inspect.getsource(function)
-    except (OSError, TypeError):
-        code = getattr(function, "__code__", None)
-        return repr(code and (code.co_code, code.co_names))
+def _read_functions(made: type) -> list[Any]:
+    """Return the source of a class without a file: the notebook's cells that define it and its bases, or its code."""
+    bases = [each for each in made.__mro__ if each.__module__ == made.__module__]
+    codes = [code for each in bases for code in _codes_of(each)]
+    cells = ["".join(linecache.getlines(file)) for file in dict.fromkeys(code.co_filename for code in codes)]
+    if codes and all(cells):
+        return [_read_tree(cell) for cell in cells]
+    values = [(key, repr(value)) for each in bases for key, value in sorted(vars(each).items()) if _is_literal(value)]
+    return [*map(_read_code, codes), *values]
+
+
+def _is_literal(value: Any) -> bool:
+    return isinstance(value, bool | int | float | str | tuple)
+
+
+def _codes_of(made: type) -> list[CodeType]:
+    """Return the code of the functions, methods and properties that a class defines itself."""
+    found: list[Any] = []
+    for _, value in sorted(vars(made).items()):
+        found += [value.fget, value.fset] if isinstance(value, property) else [getattr(value, "__func__", value)]
+    codes = [getattr(inspect.unwrap(each), "__code__", None) for each in found if callable(each)]
+    return [code for code in codes if isinstance(code, CodeType)]
+
+
+def _read_code(code: CodeType) -> Any:
+    """Return what a function does, wherever it stands in its file."""
+    constants = [_read_code(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts]
+    return code.co_code, code.co_names, constants
 
 
 def own_classes(config: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, str, str | None]]:

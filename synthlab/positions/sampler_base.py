@@ -8,6 +8,8 @@ from jaxtyping import Int
 from pydantic import Field
 from torch import Tensor
 
+from synthlab.config.sources import Sourced
+
 Multiple = Annotated[int, Field(ge=1, le=1000)]
 
 
@@ -23,7 +25,7 @@ class Window(NamedTuple):
     places: Int[Tensor, "rows length"] | None
 
 
-class PositionSampler(ABC):
+class PositionSampler(Sourced, ABC):
     """A sampler gives the tokens of a training window positions that they would have in a longer text.
 
     It changes the positions of training only: tests, and training without a sampler, use 0, 1, 2, ... The constructor's

@@ -13,9 +13,10 @@ from pydantic import Field
 from torch import Tensor
 
 from synthlab.config.registry import Registry
+from synthlab.config.sources import Sourced
 
 
-class InputDistribution(ABC):
+class InputDistribution(Sourced, ABC):
     """A distribution over binary sequences, such that a prefix of a sample is a sample at the shorter length.
 
     The constructor's keyword arguments are the keys of the config group ``inputs``.

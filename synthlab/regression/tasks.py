@@ -7,9 +7,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from synthlab.config.registry import Registry
+from synthlab.config.sources import Sourced
 
 
-class Task(ABC):
+class Task(Sourced, ABC):
     """A real-valued target for every prefix of a binary sequence.
 
     The constructor's keyword arguments are the keys of the config group ``task``.

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from synthlab.config.sources import Sourced
 from synthlab.errors import InputError
 
 SPECIAL = ("<begin>", "<separator>", "<end>")  # special tokens, numbered after the symbols
@@ -29,7 +30,7 @@ class Batch(NamedTuple):
     scored: Bool[Tensor, "*E B T"]
 
 
-class Problem(ABC):
+class Problem(Sourced, ABC):
     """A sequence task. The constructor's keyword arguments are the keys of the config group ``task``.
 
     Attributes:

@@ -1,5 +1,7 @@
 """Training and recording of the runs of an ensemble, except those that are already recorded."""
 
+import importlib
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from traceback import walk_tb
 from typing import TypeVar
@@ -58,7 +60,14 @@ def _train(configs: list[Config], store: Store, device: str, tracker: Followed, 
 
 def _check_sources(configs: Iterable[Config]) -> None:
     """Raise InputError for a class of the user that was edited between the start of the sweep and this training."""
-    changed = sorted({each for config in configs for each in find_changed(config.model_dump())})
+
+    def find() -> list[str]:
+        return sorted({each for config in configs for each in find_changed(config.model_dump())})
+
+    # A worker that an earlier sweep has left may have imported an earlier source.
+    for name in {each.partition("=")[2].partition(":")[0] for each in find()}:
+        importlib.reload(sys.modules[name])
+    changed = find()
     if changed:
         raise InputError(*(f"{each}: its source changed during the sweep; give the command again" for each in changed))
 

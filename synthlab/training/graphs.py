@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from synthlab.config.sources import EXEMPT
+from synthlab.config.sources import is_labs
 from synthlab.errors import format_error
 from synthlab.output import tell
 
@@ -108,7 +108,7 @@ def replay(step: Callable[..., Tensor], objective: Replayable) -> Generator[Call
     Another thread draws the inputs of up to ``AHEAD`` steps while the GPU computes, so more than there are steps.
     """
     # A graph would run the Python code of a user's class only once.
-    lab = all(type(module).__module__.split(".")[0] in EXEMPT for module in objective.model.modules())
+    lab = all(is_labs(type(module).__module__) for module in objective.model.modules())
     take = Replayed(step) if objective.is_static and lab else step
     drawn: Queue[tuple[Inputs, torch.cuda.Event] | Exception] = Queue(AHEAD)
     stream, ended = torch.cuda.Stream(), Event()

@@ -1,6 +1,7 @@
 """The source of a class of one's own is part of the identity of its runs: an edited class never gets old numbers."""
 
 import importlib
+import linecache
 import re
 import sys
 from dataclasses import replace
@@ -14,7 +15,7 @@ from synthlab.analysis.tables import label_series
 from synthlab.config.base import resolve
 from synthlab.config.composition import compose, to_overrides
 from synthlab.config.registry import find_changed
-from synthlab.config.sources import hash_source, own_classes, without_sources
+from synthlab.config.sources import hash_source, is_labs, own_classes, without_sources
 from synthlab.errors import InputError
 from synthlab.storage.store import Store
 from synthlab.sweeps.runs import train_and_record
@@ -163,9 +164,78 @@ def test_a_file_that_changed_after_its_import_is_named_and_not_taken_for_what_ru
     assert len(run(tmp_path, **OWN, progress=False)) == 1
 
 
+def test_an_edit_between_the_import_and_the_first_run_is_noticed(edit, tmp_path):
+    made = edit(CLASS.format(slope=0.1))
+    Path(made.__file__).write_text(CLASS.format(slope=0.25))
+    with pytest.raises(InputError, match="its file has changed since mine_edited was imported"):
+        run(tmp_path, **OWN, progress=False)
+    importlib.reload(made)
+    assert len(run(tmp_path, **OWN, progress=False)) == 1
+
+
+def test_an_optimizer_whose_file_changed_after_its_import_is_named(edit):
+    made = edit(OPTIMIZER.format(factor=1.0))
+    raw = compose(["protocol.optimizer=mine_edited:Slow"])
+    resolve(raw)
+    Path(made.__file__).write_text(OPTIMIZER.format(factor=2.0))
+    with pytest.raises(InputError, match="^protocol.optimizer=mine_edited:Slow: its file has changed since"):
+        resolve(raw)
+
+
+def test_a_candidate_of_a_chosen_map_has_its_source_and_trains(edit, tmp_path):
+    text = "from synthlab import Interval, OutRep\n\nclass Half(OutRep):\n    domain = image = Interval(0.0, 1e9)\n"
+    text += "    def f(self, x):\n        return x / {by}\n    def f_inverse(self, z):\n        return z * {by}\n"
+    identities = []
+    for by in (2, 4):
+        edit(text.format(by=by))
+        chosen = {
+            "name": "chosen",
+            "candidates": [{"name": "identity", "shift": None}, {"name": "mine_edited:Half", "shift": None}],
+        }
+        raw = compose([*to_overrides(QUICK), "task=length", "outrep=chosen"])
+        config = resolve(raw | {"outrep": raw["outrep"] | chosen})
+        assert [place for place, *_ in own_classes(config.model_dump())] == ["outrep.candidates"]
+        train_and_record([config], Store(tmp_path))
+        assert Store(tmp_path).holds(config)
+        identities.append(config.id)
+    assert len(set(identities)) == 2
+
+
+def test_a_package_of_ones_own_may_be_called_as_one_of_the_labs(tmp_path, monkeypatch):
+    assert is_labs("theory.language")
+    assert is_labs("torch.optim")
+    assert not is_labs("mine")
+    (tmp_path / "theory.py").write_text("")
+    monkeypatch.delitem(sys.modules, "theory", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert not is_labs("theory")
+
+
+def test_a_worker_with_an_earlier_source_reads_the_file_again(edit, tmp_path):
+    edit(CLASS.format(slope=0.9))
+    config, store = resolve(compose([*to_overrides(QUICK | OWN)])), Store(tmp_path / "results")
+    made = edit(CLASS.format(slope=0.1))  # what a worker of an earlier sweep has imported
+    Path(made.__file__).write_text(CLASS.format(slope=0.9))
+    hash_source("mine_edited:Slope", made.Slope)
+    train_and_record([config], store)
+    assert store.holds(config)
+
+
+def test_the_file_that_names_a_class_counts_beside_the_one_that_defines_it(edit):
+    parts = (
+        "from synthlab import Encoding\n\ndef make(slope):\n    return type('Steep', (Encoding,), {'slope': slope})\n"
+    )
+    edit(parts, "mine_factory")
+    hashes = {
+        hash_source("mine_edited:Steep", edit(f"from mine_factory import make\nSteep = make({slope})").Steep)
+        for slope in (0.5, 5.0)
+    }
+    assert len(hashes) == 2
+
+
 def test_the_hash_is_of_the_syntax_tree_of_the_whole_file(edit):
     hashes = [
-        hash_source(edit(text).Slope)
+        hash_source("mine_edited:Slope", edit(text).Slope)
         for text in (
             CLASS.format(slope=0.1),
             CLASS.format(slope="0.10  # ten"),  # the same number
@@ -177,14 +247,31 @@ def test_the_hash_is_of_the_syntax_tree_of_the_whole_file(edit):
     assert len(set(hashes)) == 3
 
 
-def test_a_class_without_a_file_is_known_by_its_functions():
-    def define(text: str) -> type:
-        space: dict = {"__name__": "a_cell_of_a_notebook"}
-        exec(text, space)
+@pytest.mark.parametrize(
+    "change", ["        return self.x", "        return 7", "    x = 2", "    p = property(lambda self: 3)"]
+)
+@pytest.mark.parametrize("keeps_cells", [True, False])
+def test_a_class_without_a_file_is_known_by_its_cell_or_by_its_functions(change, keeps_cells):
+    def define(text: str, cell: str) -> type:
+        if keeps_cells:
+            linecache.cache[cell] = (len(text), None, text.splitlines(keepends=True), cell)
+        space: dict = {"__name__": "a_notebook"}
+        exec(compile(text, cell, "exec"), space)
         return space["Own"]
 
-    one, two = (define(f"class Own:\n    def f(self):\n        return {self_}") for self_ in ("self", "self.x"))
-    assert hash_source(one) != hash_source(two)
+    plain = "class Own:\n    x = 1\n    p = property(lambda self: 2)\n    def f(self):\n        return self\n"
+    line = (
+        "        return self"
+        if change.startswith("     ")
+        else change[: change.index("=")] + "= " + ("1" if "x" in change else "property(lambda self: 2)")
+    )
+    one, same, other = (
+        define(plain, "<cell 1>"),
+        define(plain, "<cell 2>"),
+        define(plain.replace(line, change), "<cell 3>"),
+    )
+    hashes = [hash_source("a_notebook:Own", each) for each in (one, same, other)]
+    assert hashes[0] == hashes[1] != hashes[2]
 
 
 def test_reading_a_record_of_an_own_class_imports_nothing(edit, tmp_path):

@@ -34,7 +34,7 @@ def test_every_encoding_keeps_the_laws_in_both_models(name):
     for net, symbols in ((model(name), 2), (language, 5)):
         found = list(measure_model(net, symbols))
         assert [law for law in found if not law.holds] == []
-        assert len(found) == (1 if not net.encoding.packs else 2) + (net is language and net.encoding.packs)
+        assert len(found) == (3 if net.encoding.packs else 2) + (net is language and net.encoding.packs)
         assert net.training
 
 
@@ -76,6 +76,30 @@ def test_a_model_that_sees_the_future_is_refused_and_a_recurrent_one_is_not():
     with pytest.raises(InputError, match="model=support.lawless:Backwards: breaks a law: no output depends on a later"):
         resolve(composed("task=copy", "model=support.lawless:Backwards"))
     resolve(composed("task=copy", "model=support.lawless:Recurrent"))
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("AsksForPositions", "no output depends on a later token"),
+        ("MixesRows", "a sequence has the outputs that it has without others beside it"),
+    ],
+)
+def test_a_model_is_called_as_training_calls_it_and_mixes_no_rows(name, says):
+    with pytest.raises(InputError, match=f"model=support.lawless:{name}: breaks a law: {says}"):
+        resolve(composed("task=copy", f"model=support.lawless:{name}"))
+
+
+@pytest.mark.parametrize("task", ["mean", "copy", "text"])
+def test_an_encoding_that_depends_on_a_length_beyond_the_first_tokens_is_refused(task):
+    with pytest.raises(InputError, match="breaks a law: a prefix has the outputs that it has alone"):
+        resolve(composed(f"task={task}", "encoding=support.lawless:ScalesByLength"))
+
+
+def test_what_only_rounding_breaks_is_sound():
+    deep = ("model.norm=none", "model.width=128", "model.depth=12", "model.heads=8")
+    resolve(composed("task=mean", "encoding=support.lawless:Plain", *deep))
+    resolve(composed("task=support.lawless:Fractions", "outrep=support.lawless:SinglePrecision"))
 
 
 def test_a_class_is_measured_once_for_all_seeds_and_protocols(monkeypatch):

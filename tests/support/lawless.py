@@ -7,6 +7,7 @@ import torch
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.layers import ensemble_parameter, gather_rows, init_normal
 from synthlab.regression.outrep import Interval, OutRep
+from synthlab.regression.tasks import Task
 
 
 class Contextual(Encoding):
@@ -99,3 +100,48 @@ class Forgetful(Recurrent):
     def __init__(self, make_encoding, generators, vocabulary, /):
         super().__init__(make_encoding, generators, vocabulary)
         torch.nn.init.normal_(self.table)
+
+
+class AsksForPositions(Backwards):
+    def forward(self, x, positions):  # without a default, as the lab calls it
+        return super().forward(x)
+
+
+class MixesRows(Recurrent):
+    def forward(self, x, positions=None):
+        h = super().forward(x)
+        return h - h.mean(1, keepdim=True)
+
+
+class ScalesByLength(Encoding):
+    """Divides distances by the length of the text once that exceeds 12 tokens, and does not say so."""
+
+    def bias(self, query, key):
+        scale = ((query.max() + 1) / 12).clamp(min=1.0)
+        return ((key - query) / scale).unsqueeze(-3)
+
+
+class Plain(Encoding):
+    pass
+
+
+class SinglePrecision(OutRep):
+    """log(1 + x), computed in single precision."""
+
+    domain = image = Interval(0.0, math.inf)
+
+    def f(self, x):
+        return x.float().log1p()
+
+    def f_inverse(self, z):
+        return z.float().expm1()
+
+
+class Fractions(Task):
+    """Targets closer to one another than single precision tells apart."""
+
+    def targets(self, x):
+        return 1 + torch.arange(x.numel()).view(x.shape) * 1e-9 + x.cumsum(1)
+
+    def span(self, length):
+        return 1.0, length + 1.1

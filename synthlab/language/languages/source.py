@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from synthlab.config.sources import Sourced
 from synthlab.errors import InputError
 
 
@@ -18,7 +19,7 @@ class Questions(NamedTuple):
     answers: Int[Tensor, " B"]
 
 
-class Language(ABC):
+class Language(Sourced, ABC):
     """A stationary process of tokens 0 to ``vocabulary`` - 1."""
 
     vocabulary: int

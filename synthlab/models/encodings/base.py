@@ -19,6 +19,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from synthlab.config.sources import Sourced
 from synthlab.models.layers import Generators
 
 
@@ -36,7 +37,7 @@ class Dims(NamedTuple):
     models: int = 1
 
 
-class Encoding(nn.Module, ABC):
+class Encoding(Sourced, nn.Module, ABC):
     """A position encoding: hooks, each of which does nothing unless a subclass overrides it.
 
     An encoding serves an ensemble of E models. A learned parameter has E as its first dimension

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from synthlab.config.sources import Sourced
 from synthlab.models.layers import Generators
 
 Values = Float[Tensor, "..."]
@@ -43,7 +44,7 @@ POSITIVE = Interval(0.0, math.inf, open_low=True)
 NON_NEGATIVE = Interval(0.0, math.inf)
 
 
-class OutRep(ABC):
+class OutRep(Sourced, ABC):
     """A map of the target: strictly monotone f from ``domain`` onto ``image``, acting on y + ``shift``.
 
     The model is trained on f(y + shift), and its output z is decoded as f^-1(z) - shift. The constructor must take

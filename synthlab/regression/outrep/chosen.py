@@ -7,6 +7,7 @@ from pydantic import Field
 from torch import nn
 
 from synthlab.config.registry import show
+from synthlab.config.sources import HASH
 from synthlab.errors import InputError
 from synthlab.regression.outrep.base import REALS, OutRepModule
 
@@ -47,13 +48,16 @@ class Chosen(OutRepModule):
     def names(self) -> list[str]:
         """The name of each candidate."""
         return [
-            " ".join([str(each["name"]), *(f"{k}={v}" for k, v in each.items() if k not in ("name", "shift"))])
+            " ".join([str(each["name"]), *(f"{k}={v}" for k, v in each.items() if k not in ("name", "shift", HASH))])
             for each in self.candidates
         ]
 
     def complete(self, config, smallest, largest):
+        from synthlab.regression.outrep import OUTREPS
+
         pairs = zip(self.candidates, self.maps, strict=True)
-        return {**config, "candidates": [made.complete(each, smallest, largest) for each, made in pairs]}
+        candidates = [made.complete(each, smallest, largest) for each, made in pairs]
+        return {**config, "candidates": [OUTREPS.with_source(each, "outrep.candidates") for each in candidates]}
 
     def initialise(self, generators):
         """Create the parameter for the score of each candidate, for each model."""

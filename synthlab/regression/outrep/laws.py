@@ -9,6 +9,8 @@ from torch import Tensor
 from synthlab.models.laws import Law
 from synthlab.regression.outrep.base import OutRep
 
+APART = 1e-4  # of the targets' range
+
 
 def measure_map(outrep: OutRep, targets: Float[Tensor, " N"]) -> Iterator[Law]:
     """Yield the laws of a map, measured in double precision on ``targets``, in their own units and in any order.
@@ -16,6 +18,8 @@ def measure_map(outrep: OutRep, targets: Float[Tensor, " N"]) -> Iterator[Law]:
     Values that are no numbers miss a law entirely.
     """
     y = targets.double().unique()  # sorted
+    if len(y) > 1:  # targets that single precision tells apart, in which a map may compute
+        y = y[torch.cat((y[:1] < y[1:2], y.diff() > APART * (y[-1] - y[0])))]
     with torch.no_grad():
         z = outrep.forward(y)
         missed_by = (outrep.inverse(z) - y).abs() / y.abs().clamp(min=1.0)
