@@ -97,7 +97,7 @@ def test_an_encoding_that_depends_on_a_length_beyond_the_first_tokens_is_refused
 
 
 def test_what_only_rounding_breaks_is_sound():
-    deep = ("model.norm=none", "model.width=128", "model.depth=12", "model.heads=8")
+    deep = ("model.norm=none", "model.width=256", "model.depth=16", "model.heads=8")
     resolve(composed("task=mean", "encoding=support.lawless:Plain", *deep))
     resolve(composed("task=support.lawless:Fractions", "outrep=support.lawless:SinglePrecision"))
 
