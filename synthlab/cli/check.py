@@ -72,7 +72,8 @@ def check(name: str, settings: Sequence[str]) -> Iterator[tuple[str, bool]]:
 
     groups = find_groups(find_class(name, "class"))
     if not groups:
-        raise InputError(f"{name}: must be a subclass of a base class of synthlab; docs/extending.md lists them")
+        has_laws = "an encoding, a model, a map, a task, inputs, a sampler of positions or an optimizer"
+        raise InputError(f"{name}: must be {has_laws}; other classes have no laws")
     given = next((each.partition("=")[2] for each in settings if each.startswith("task=")), None)
     usable = 0
     for family, group in groups.items():

@@ -162,7 +162,7 @@ class Sweep(Generic[Kept]):
         if number:
             names = ", ".join(sorted({name for each in missing for _, name, _ in own_classes(each.model_dump())}))
             what = "1 run was" if number == 1 else f"{number} runs were"
-            tell(f"{names}: its source has changed since {what} recorded; trained anew, and the old records stay")
+            tell(f"{names}: {what} recorded with another source, or with none; trained anew, and the old records stay")
 
     def _find_existing(self, folder: str = "runs") -> set[str]:
         """Return which of the runs are recorded (or ``failed``).

@@ -58,5 +58,5 @@ def test_the_base_class_decides_the_group(name, groups):
 
 
 def test_a_class_that_is_none_of_the_labs_is_refused():
-    with pytest.raises(InputError, match="support.user_classes:Log: must be a subclass"):
+    with pytest.raises(InputError, match="support.user_classes:Log: must be an encoding, a model, "):
         list(check("support.user_classes:Log", []))
