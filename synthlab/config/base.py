@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from synthlab.config.registry import STRICT, did_you_mean, find_class, validate
-from synthlab.config.sources import HASH, check_imported, hash_source, is_own, without_sources
+from synthlab.config.sources import HASH, hash_present_source, is_own, without_sources
 from synthlab.errors import InputError, UnknownKind, format_error
 
 if TYPE_CHECKING:
@@ -235,11 +235,7 @@ class Config(Settings, ABC):
         """
         config = cls.load_family().resolve(raw)
         name, field = config.protocol.optimizer, "protocol.optimizer"
-        found = None
-        if is_own(name):
-            made = find_class(name, field)
-            check_imported(field, name, made)
-            found = hash_source(name, made)
+        found = hash_present_source(field, name, find_class(name, field)) if is_own(name) else None
         return config.model_copy(update={"protocol": config.protocol.model_copy(update={HASH: found})})
 
     @classmethod

@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeGuard, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
-from synthlab.config.sources import HASH, check_imported, hash_source, is_own, own_classes
+from synthlab.config.sources import HASH, hash_present_source, hash_source, is_own, own_classes
 from synthlab.errors import InputError, format_error
 
 Answer = TypeVar("Answer")
@@ -97,9 +97,7 @@ class Registry(Mapping[str, type[Member]], Generic[Member]):
         name = member["name"]
         if not is_own(name):
             return member
-        made = self.find(name, field)
-        check_imported(field, name, made)
-        return {**member, HASH: hash_source(name, made)}
+        return {**member, HASH: hash_present_source(field, name, self.find(name, field))}
 
     def build(self, config: Mapping[str, Any], *args: Any, field: str | None = None) -> Member:
         """Return an instance of the class that ``config`` names. ``args`` are further arguments, such as sizes."""

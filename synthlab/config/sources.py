@@ -76,14 +76,18 @@ def _hash_imported(module: str, made: type) -> tuple[str, bool]:
     return _hash_files(_find_files(module, made)) or _digest(_read_functions(made)), is_same
 
 
-def check_imported(field: str, name: str, made: type) -> None:
-    """Raise InputError if a class is not what its file says: the file was edited after this process imported it."""
+def hash_present_source(field: str, name: str, made: type) -> str:
+    """Return ``hash_source`` of a class that a run is about to use.
+
+    Raises InputError if the class is not what its file says: the file was edited after this process imported it.
+    """
     module = name.partition(":")[0]
     present, (imported, is_same) = _hash_files(_find_files(module, made)), _hash_imported(module, made)
     if present and (present != imported or not is_same):
         raise InputError(
             f"{field}={name}: its file has changed since {module} was imported; restart Python, or importlib.reload it"
         )
+    return imported
 
 
 def _find_files(module: str, made: type) -> list[str]:

@@ -258,6 +258,7 @@ def ensure(
     device: str = "cpu",
     tracker: Followed = UNTRACKED,
     retry: str = "failed",
+    tell_recorded: bool = False,
 ) -> Records:
     """Return the records of ``configs``, in their order, training only those that ``store`` lacks.
 
@@ -265,7 +266,8 @@ def ensure(
     Records depend neither on the ensembles nor on ``workers``. ``device`` is cpu, cuda or auto (cuda if available,
     without workers). A damaged record is moved away and its run trained again, with a warning. Runs that failed in an
     earlier call are tried again; with ``retry="none"`` they are not, and count as failed. The records of a finished
-    ensemble are kept if a later one is interrupted.
+    ensemble are kept if a later one is interrupted. A line says which runs were recorded before, with ``progress`` or
+    ``tell_recorded``.
 
     Raises InputError, before anything is trained, for an unwritable folder or an unavailable device; raises RunsFailed
     at the end if runs failed.
@@ -273,7 +275,7 @@ def ensure(
     workers, device = count_workers(workers), find_device(device)
     sweep = Sweep(configs, store, keep=lambda record: record)
     sweep.prepare(retry)
-    if progress and sweep.outcome.kept:
+    if (progress or tell_recorded) and sweep.outcome.kept:
         tell(describe_recorded([*sweep.outcome.kept.values()], len(sweep.asked)))
     if sweep.find_missing():
         with sweep.progress(progress):
