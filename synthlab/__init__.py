@@ -7,6 +7,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from synthlab import families as families  # each registers the class of its runs
+
 if TYPE_CHECKING:
     from synthlab.analysis.record_list import Records as Records
     from synthlab.analysis.record_list import load_records as load_records

@@ -27,7 +27,6 @@ from synthlab.sweeps.workers import in_subprocess, map_ensembles
 from synthlab.training.devices import count_cores, find_device
 from synthlab.training.ensembles import plan_ensembles
 from synthlab.training.execution import environment
-from synthlab.training.memory import check_trainable
 
 RETRIES = ("none", "failed")
 MOST_WORKERS = 1024
@@ -107,8 +106,6 @@ class Sweep(Generic[Kept]):
         """
         if workers > 1:
             self.store.check_shared()
-        if wait:  # a job records runs that exceed the memory, each as failed
-            check_trainable(self.find_missing(), device)
         work = partial(train_and_record, store=self.store, device=device, tracker=tracker)
         try:
             while missing := self.find_missing():

@@ -11,9 +11,9 @@ from classroom.lessons.figures import Look
 from classroom.lessons.lesson import Lessons
 from classroom.lessons.story import describe_errors, plan_lessons, train_and_view
 from support.pages import Page
+from synthlab.config.base import resolve
 from synthlab.config.composition import compose, conf_dir
 from synthlab.errors import RunsFailed
-from synthlab.regression.construction import resolve
 from theory.closed_forms.least import least_error
 
 

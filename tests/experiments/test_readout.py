@@ -15,13 +15,13 @@ from support.configs import composed
 from support.figures import studies
 from support.models import DIMS, alone
 from support.records import opened, record
+from synthlab.config.base import resolve
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Encoding
 from synthlab.models.packing import lay_out, pack_positions
 from synthlab.models.transformer import TABLE_LENGTH, Transformer
 from synthlab.models.unique_tokens import TokenTable, find_rows, make_token_table, table_mask
-from synthlab.regression.construction import resolve
 from synthlab.rng import stream
 from synthlab.studies.evidence import Evidence
 from synthlab.studies.presentation.drawing import Series

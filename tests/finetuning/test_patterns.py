@@ -6,10 +6,8 @@ from itertools import pairwise
 import pytest
 import torch
 
-from support.small import small
 from synthlab.errors import InputError
-from synthlab.finetuning.patterns import PATTERNS, Full
-from synthlab.language.construction import _check_pattern
+from synthlab.finetuning.patterns import PATTERNS
 
 HEADS, HEAD = 4, 3
 SIZES = [(16, 4), (8, 2), (24, 3), (8, 4), (8, 1)]  # tokens and groups
@@ -92,10 +90,3 @@ def test_what_does_not_fit_is_refused(groups, heads, length, message):
     for name in ("shifted", "rolled"):
         with pytest.raises(InputError, match=message):
             PATTERNS.build({"name": name, "groups": groups}).mask(heads, length)
-
-
-def test_a_query_that_sees_no_key_is_refused(monkeypatch):
-    monkeypatch.setattr(Full, "mask", lambda *sizes, mask=Full.mask: mask(*sizes).tril(-1))
-    config = small("extension=rope", "finetune.steps=1").model_copy(update={"pattern": {"name": "full"}})
-    with pytest.raises(InputError, match=r"mask\(\d, 8\).* a key that each query sees"):
-        _check_pattern(config)

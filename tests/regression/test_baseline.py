@@ -1,7 +1,7 @@
 import pytest
 
 from support.configs import config
-from synthlab.regression.baseline import constant_loss
+from synthlab.regression.evaluation import constant_loss
 
 
 def test_the_best_constant_errs_by_the_variance_of_the_targets():

@@ -51,7 +51,7 @@ def test_a_stopped_run_is_the_model_of_that_step():
 @pytest.mark.parametrize(
     ("overrides", "line"),
     [
-        (["curriculum.start=11"], "curriculum.start=11: must be from 1 to train_length=10"),
+        (["curriculum.start=11"], "curriculum.start=11: must be at most train_length=10"),
         (["curriculum.start=0"], "curriculum.start=0: must be greater than 0"),
         (["curriculum.start=2", "curriculum.until=1.5"], "curriculum.until=1.5: must be less than or equal to 1"),
         (["stop.loss=1e-4", "stop.every=3"], "stop.every=3: must be a multiple of protocol.record_every=2"),

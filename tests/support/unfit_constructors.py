@@ -31,11 +31,6 @@ class LSTM(nn.Module):
         super().__init__()
 
 
-class Net(nn.Module):
-    def forward(self, x, positions=None):
-        return x
-
-
 class Map(OutRep):
     domain = image = Interval(0.0, math.inf)
 
@@ -116,11 +111,3 @@ class Quiet(Tracker):
 
     def begin(self, config):
         raise NotImplementedError
-
-
-class Careless(Encoding):
-    """Its constructor takes what it is given, and raises a TypeError of its own."""
-
-    def __init__(self, dims, /):
-        super().__init__()
-        len(dims.width)

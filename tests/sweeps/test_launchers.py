@@ -13,8 +13,8 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
 
 from support.configs import composed
+from synthlab.config.base import resolve
 from synthlab.config.hydra_errors import LAUNCHERS
-from synthlab.regression.construction import resolve
 from synthlab.storage.store import Store
 from synthlab.sweeps.launchers import Batches, split_batches
 from synthlab.training.devices import count_cores

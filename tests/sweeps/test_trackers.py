@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from support.configs import config
+from synthlab.config.base import resolve
 from synthlab.config.composition import conf_dir
 from synthlab.errors import InputError
-from synthlab.regression.construction import resolve
-from synthlab.regression.measures import METRICS, horizon
+from synthlab.regression.config import METRICS, horizon
 from synthlab.storage.records import Record
 from synthlab.sweeps.trackers import Followed, tracker_of
 from synthlab.sweeps.trackers.base import Track, Tracker, outcome

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -6,6 +8,7 @@ from support.configs import config
 from synthlab import run
 from synthlab.errors import InputError
 from synthlab.regression.construction import build_models
+from synthlab.regression.family import NUMBERS
 from synthlab.regression.outrep import OUTREPS
 from synthlab.regression.tasks import TASKS
 from synthlab.training.execution import execute
@@ -31,9 +34,8 @@ def test_the_distribution_of_training_lengths_is_heeded():
 
 def test_learned_positions_beyond_training_stay_at_their_initial_values(monkeypatch):
     run, models = config("encoding=learned", "train_length=5"), []
-    monkeypatch.setattr(
-        "synthlab.regression.family.build_models", lambda c: models.append(build_models(c)) or models[0]
-    )
+    noting = replace(NUMBERS, build_models=lambda c: models.append(build_models(c)) or models[0])
+    monkeypatch.setattr("synthlab.regression.family.NUMBERS", noting)
     execute(run)
     before, after = (ensemble.encoding.vectors[0] for ensemble in (build_models([run]), models[0]))
     assert (before[7:] == after[7:]).all()
