@@ -13,8 +13,7 @@ from synthlab.regression.outrep import OutRep
 from synthlab.regression.outrep.base import REALS
 from synthlab.regression.outrep.fixed import Identity
 from synthlab.regression.tasks import Length
-from synthlab.sweeps.trackers import tracker_of
-from synthlab.sweeps.trackers.base import Tracker
+from synthlab.sweeps.trackers import Tracker, tracker_of
 
 
 class BackwardSpan(Length):
@@ -63,8 +62,11 @@ class Offline(Tracker):
     def __init__(self):
         raise ConnectionError("no\nnetwork")
 
-    def begin(self, config):
-        raise NotImplementedError
+    def begin(self, config): ...
+
+    def point(self, step, loss): ...
+
+    def end(self, record, error=None): ...
 
 
 REFUSED = {

@@ -114,8 +114,11 @@ class Quiet(Tracker):
     def __init__(self, dims, /):
         pass
 
-    def begin(self, config):
-        raise NotImplementedError
+    def begin(self, config): ...
+
+    def point(self, step, loss): ...
+
+    def end(self, record, error=None): ...
 
 
 class Careless(Encoding):
