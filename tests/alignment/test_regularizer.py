@@ -146,3 +146,10 @@ def test_short_texts_and_wide_offsets_are_refused():
         aligned_loss(model, texts(2, 4), 4, 0.1)
     with pytest.raises(InputError, match="extra=3: must be from 1 to 2"):
         aligned_loss(model, texts(2, 7), 4, 0.1)
+
+
+@pytest.mark.parametrize("given", [{"length": -1}, {"alpha": -0.1}, {"context": 1.5}])
+def test_numbers_out_of_range_are_refused(given):
+    ((name, value),) = given.items()
+    with pytest.raises(InputError, match=f"^{name}={value}: "):
+        aligned_loss(Everything(), texts(2, 6), **{"length": 4, "alpha": 0.1} | given)

@@ -78,6 +78,11 @@ def test_the_hooked_module_follows_the_model_when_it_moves():
     torch.testing.assert_close(model.run_with_hooks(["0110"], []).output, model.predict(["0110"]).output)
 
 
+def test_sequences_of_several_lengths_are_refused():
+    with pytest.raises(InputError, match="sequences: have lengths 2, 3; "):
+        trained().run_with_cache(["01", "011"])
+
+
 def test_models_without_layers_are_refused():
     model = opened(config("model=linear", "protocol.steps=2", "task=mean"))
     with pytest.raises(InputError, match="model: LinearAttention has no named layers to inspect"):

@@ -88,7 +88,9 @@ def test_hooks_are_gone_afterwards_even_after_an_error():
         (zero_head(2, 0), "name=blocks.2.attn.hook_z: unknown"),
         (replace_head(0, 0, torch.zeros(7, 3)), r"values of shape \[7, 3\] at .*: must .* to \[5, 11, 4\]"),
         (("hook_embed", lambda values, _: values[:1]), r"hook at hook_embed: gives \[1, 11, 16\] of .*; must be"),
-        (patch(EMBEDDED, "hook_embed", 99), "tokens=99: must be an index from -11 to 10, or a slice or list of such"),
+        (patch({"hook_embed": torch.zeros(1, 2, 3)}, "hook_embed"), "patch at hook_embed: "),
+        (3, "hooks: "),
+        (patch(EMBEDDED, "hook_embed", 99), "tokens=99: "),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(hook, message):
