@@ -7,20 +7,22 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_extension_array_dtype, is_numeric_dtype
 
-from synthlab.analysis.columns import (
+from synthlab.analysis.curves import band_note
+from synthlab.analysis.looks import STYLES
+from synthlab.analysis.tables import (
     HORIZON,
     STEP,
     TRAINING_LOSS,
+    aggregate_seeds,
     find_lacking,
+    find_varying,
     groups_of_kinds,
     is_setting,
     kinds_of,
+    mark_followers,
     metric_of,
     primary_of,
 )
-from synthlab.analysis.curves import band_note
-from synthlab.analysis.looks import STYLES
-from synthlab.analysis.tables import aggregate_seeds, find_varying, mark_followers
 from synthlab.config.base import Config
 from synthlab.config.registry import describe_unknown, show
 from synthlab.errors import InputError

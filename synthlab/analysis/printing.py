@@ -5,9 +5,16 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from synthlab.analysis.columns import groups_of_kinds
 from synthlab.analysis.conditions import to_text
-from synthlab.analysis.tables import count_distinct, curves, follows_seed, label_series, make_table, mark_followers
+from synthlab.analysis.tables import (
+    count_distinct,
+    curves,
+    follows_seed,
+    groups_of_kinds,
+    label_series,
+    make_table,
+    mark_followers,
+)
 from synthlab.config.base import Config
 from synthlab.errors import escape
 from synthlab.storage.records import Record
