@@ -117,16 +117,3 @@ def test_verdicts_on_estimates():
     [row, other] = verdict_table([verdict]).to_dict("records")
     assert (row["number"], row["of"], row["coverage"]) == (7, "encodings", 0.95)
     assert (other["number"], other["of"], other["seeds"]) == (5, "seeds", 5)
-
-
-def test_untested_checks_have_a_reason():
-    untested = CHECKS[0]._replace(untested="none of the runs fits")
-    verdict = Verdict(CLAIMS["1a"], "Figure 1", [untested, CHECKS[1]], [])
-    assert verdict_lines([verdict]) == [
-        "1a (Figure 1): undecided, 1 of 2 checks holds, 1 not tested "
-        "(at half the thresholds: undecided, at twice: does not hold)",
-        "    not tested: a <b> & c: none of the runs fits",
-    ]
-    first, second = verdict_table([verdict]).to_dict("records")
-    assert (first["answer"], first["answer_twice"], first["median"]) == ("not tested", "not tested", 1.5)
-    assert (first["why_untested"], second["why_untested"]) == ("none of the runs fits", "")
