@@ -1,6 +1,5 @@
 """The wheel: what a user installs without a checkout."""
 
-import re
 import subprocess
 import sys
 import tomllib

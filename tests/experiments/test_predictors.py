@@ -11,7 +11,6 @@ from experiments.long_short_alignment.correlation_claims import OUTCOMES
 from experiments.long_short_alignment.predictors import Predictors
 from experiments.long_short_alignment.run_table import QUANTITIES, errors
 from support.small import small
-from synthlab.analysis.correlations import lead
 from synthlab.studies.verdicts import Grounds, judge
 from synthlab.training.execution import execute
 
@@ -33,10 +32,6 @@ def models(settings: int = 8) -> pd.DataFrame:
     return named.assign(seed=0, variant=named["encoding"], arm=named["encoding"])
 
 
-def analysis() -> Predictors:
-    return Predictors(["loss_4x", "recall_error_4x", "tracking_error_4x"], ["sce", "loss_1x"], 0.2)
-
-
 def test_errors_are_means_over_depths():
     record = execute(small("task=tracking", "evaluation.depths=[0,1]", "evaluation.lengths=[1,4]"))
     shares = {"accuracy@8@0": 0.5, "accuracy@8@1": 1.0, "accuracy@32@0": 0.25, "accuracy@32@1": 0.25, "needle@8@0": 1.0}
@@ -46,26 +41,6 @@ def test_errors_are_means_over_depths():
     assert found == pytest.approx(wanted)
     assert set(errors(record)) == set(ERRORS)
     assert errors(execute(small("task=hidden_markov"))) == {}
-
-
-@pytest.mark.slow
-def test_leads_by_hand():
-    rows = analysis().restrict(models())
-    tables = analysis().tables(rows, [])
-    assert not set(analysis().panels(rows, [])) & {"runs", *tables}  # whose files have the names of their keys
-    table = tables["leads"]
-    assert len(table) == 2 * 2 * 3
-    within = table[table["among"] == "models of one setting"].set_index(["predictor", "outcome"])
-    assert within["answer"].to_dict() == {
-        ("sce", "loss_4x"): "undecided",
-        ("sce", "recall_error_4x"): "leads",
-        ("sce", "tracking_error_4x"): "trails",
-        **{("loss_1x", outcome): "" for outcome in analysis().outcomes},
-    }
-    found = within.loc[("sce", "recall_error_4x")]
-    by_hand = lead(rows, "sce_within", "loss_1x_within", "recall_error_4x_within", "setting")
-    assert tuple(found[["lead", "lead_low", "lead_high"]]) == pytest.approx(tuple(by_hand))
-    assert (found["models"], found["number"], found["of"]) == (48, 8, "settings")
 
 
 def test_claims_by_hand():
