@@ -99,3 +99,7 @@ def test_questions_are_drawn_as_often_as_they_are_likely(length, depth, place):
     drawn = torch.cat([questions.tokens, questions.answers[:, None]], 1)
     exact = {window: probability / total for window, probability in found.items()}
     assert_drawn_from(map(tuple, drawn.tolist()), exact)
+
+
+def test_no_questions_without_facts():
+    assert Recall(**TINY | {"facts": 0.0}).questions(3, 8, 0.5, stream(0, "evaluation")) is None
