@@ -76,7 +76,7 @@ def test_lengths_that_do_not_fit_are_refused():
         (5, 4, "last", "low=5: must be at least 1 and at most high=4"),
         (4, 4, "overlap", "low=4: must be at least 1 and under high=4"),
         (4, 9, "last", "texts: have 8 tokens each; must be at least 9 for high=9"),
-        (4, 7, "x", "form='x': must be last or overlap"),
+        (4, 7, "x", "form='x': must be 'last' or 'overlap'"),
         (4, 7, "overlap", "texts: have 8 tokens each; must be at least 10 for high=7"),
     ]:
         with pytest.raises(InputError, match=line):

@@ -127,7 +127,7 @@ def test_a_probe_by_hand():
 @pytest.mark.parametrize(
     ("features", "targets", "message"),
     [
-        (torch.zeros(3), torch.zeros(3), r"must be a tensor of numbers of shape \[N, D\]"),
+        (torch.zeros(3), torch.zeros(3), r"features=tensor.*: must be an instance of Real\[Tensor, 'N D'\]"),
         (torch.full((2, 2), math.nan), torch.zeros(2), "not all numbers are finite"),
     ],
 )
