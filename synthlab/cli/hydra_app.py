@@ -26,7 +26,7 @@ from synthlab.output import open_streams, say, tell
 
 FAMILY_OF_TASK = r"^((?:task:|# @package task)\n(?: *\w+: .*\n)*?) *family: \w+\n?"
 # Overrides that configure the sweep itself.
-OF_SWEEPS = r"[+~]*(hydra[./](launcher|sweeper|sweep|mode)|batches)\b"
+OF_SWEEPS = r"[+~]*hydra[./](launcher|sweeper|sweep|mode)\b"
 OF_COMMANDS = rf"hydra[./]|[+~]*({'|'.join(BOOKKEEPING)})([.=]|$)"
 typed: list[str] = []  # the words of the command line
 of_runs: list[str] = []  # the overrides of a sweep that are for its runs

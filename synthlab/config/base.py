@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from synthlab.training.family import Family
 
 # Keys of the config that do not change a run's numbers, except by rounding.
-BOOKKEEPING = ("results", "tag", "device", "workers", "retry", "save", "tracker", "batches")
-OPTIONAL = ("batches",)  # of these, the keys that only sweeps have
+BOOKKEEPING = ("results", "tag", "device", "workers", "retry", "save", "tracker")
 
 
 def bookkeeping(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -36,7 +35,7 @@ def bookkeeping(raw: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises InputError for one that is missing, and for a results folder in memory, which would be lost at the end.
     """
-    missing = [key for key in BOOKKEEPING if key not in (*raw, *OPTIONAL)]
+    missing = [key for key in BOOKKEEPING if key not in raw]
     if missing:
         raise InputError(*(f"{key}: missing; must be given" for key in missing))
     if str(raw["results"]).startswith("memory:"):

@@ -36,7 +36,7 @@ def distance(one: str, other: str) -> float:
 
 
 @registries
-def test_every_member_has_a_name_and_a_look_of_its_own_readable_without_colour(registry):
+def test_every_member_has_a_look_of_its_own(registry):
     assert set(registry) <= set(NAMES)
     assert set(registry) <= set(LOOKS)
     styles = [STYLES[name] for name in registry]
@@ -55,29 +55,14 @@ def test_colours_of_encodings_and_maps_do_not_clash():
     [
         ("t5, 32 buckets", "T5 (32 buckets)"),
         ("pi, fine-tuned 50 steps", "PI, 50 steps"),
-        ("pi, finetune.steps=50", "PI, 50 steps"),
-        ("outrep.start=1.0", "starts at 1"),
-        ("monotone, exponent_1", "learned chain of powers (exponent 1)"),
-        ("pi, fine-tuned 50 steps, pattern=shifted", "PI, 50 steps, shifted groups"),
-        ("clex, fine-tuned, positions=clex", "CLEX, fine-tuned, CLEX positions"),
         ("randomized rope", "randomized RoPE"),
         ("aa_star", "(aa)*"),
         ("encoding=rope model.depth=2", "RoPE, layers = 2"),
-        ("protocol.optimizer=adamw protocol.clip=null", "AdamW"),
         ("my own, whatever", "my own, whatever"),
     ],
 )
 def test_a_series_has_a_readers_name(series, name):
     assert name_series(series) == name
-
-
-def test_a_variant_has_the_hue_of_its_member_and_another_line_and_marker():
-    plain, randomized, other = style_of(["rope", "randomized rope", "nope"]).values()
-    assert plain == STYLES["rope"]
-    assert np.argsort(oklab(plain.colour)).tolist() == np.argsort(oklab(randomized.colour)).tolist()
-    assert plain.line != randomized.line
-    assert len({plain.marker, randomized.marker, other.marker}) > 1
-    assert style_of(["PI, CREAM"])["PI, CREAM"].colour == STYLES["pi"].colour
 
 
 def test_numbers_are_on_a_ramp_from_dark_to_light():
@@ -88,8 +73,3 @@ def test_numbers_are_on_a_ramp_from_dark_to_light():
         assert lightness == sorted(lightness)
     both = style_of(["length=5", "length=50", "step=10", "step=20"]).values()
     assert len({style[1:] for style in both}) == 4
-
-
-def test_many_series_without_styles_all_look_different():
-    styles = style_of([f"mine{k}" for k in range(35)])
-    assert len({style[1:] for style in styles.values()}) == 35

@@ -31,16 +31,13 @@ def lesson(every="{}", run="{task: mean}"):
         (f"{LESSONS}\nhydra: {{callbacks: {{x: {CALLBACK}}}}}\n", "mine.yaml sets hydra; such a file is data"),
         (f"# @package hydra.callbacks\nlessons: {CALLBACK}\n", "mine.yaml has the package hydra.callbacks"),
         (f"{LESSONS}\ndefaults: [/other@_global_, _self_]\n", "mine.yaml sets defaults"),
-        (f"{LESSONS}\naddress: 0.0.0.0\n", "mine.yaml sets address"),
         (lesson(run="{task: mean, outrep: 'mine:Map'}"), "error: lessons.a.runs: outrep=mine:Map: names a class"),
-        (lesson(run="{task: {name: 'mine:Task'}}"), "names a class"),
         (lesson(every="{outrep: 'mine:Map'}"), "error: every: outrep=mine:Map: names a class"),
         (lesson(every="{hydra.verbose: true}"), "error: every: hydra.verbose: is no setting of a run"),
-        (lesson(every="{+x: 1}"), "error: every: +x: is no setting of a run"),
     ],
 )
 @pytest.mark.parametrize("command", ["classroom", "walkthrough"])
-def test_a_story_that_would_run_code_is_refused_in_one_line(invoke, tmp_path, monkeypatch, command, story, line):
+def test_a_story_runs_no_code(invoke, tmp_path, monkeypatch, command, story, line):
     (tmp_path / "story").mkdir()
     (tmp_path / "code.pkl").write_bytes(pickle.dumps(WritesAFile(str(tmp_path / "written"))))
     (tmp_path / "other.yaml").write_text(f"hydra: {{callbacks: {{x: {CALLBACK}}}}}".replace("FOLDER", str(tmp_path)))

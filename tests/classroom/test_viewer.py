@@ -64,7 +64,7 @@ def test_a_map_is_seen_from_both_sides():
         ("sum", [0, 1, 2, 2, 3, 4, 4]),
     ],
 )
-def test_a_typed_sequence_is_repeated_and_every_prefix_has_its_truth(task, truth):
+def test_a_typed_sequence_is_repeated(task, truth):
     viewer, model = untrained(f"task={task}")
     reading = viewer.read(model, "011", 4)
     assert (reading.symbols, reading.length) == ("011011011011", 4)
@@ -82,7 +82,7 @@ def test_a_test_sequence_typed_in_is_answered_as_in_the_test():
 
 @pytest.mark.parametrize("length", [1, 7, LONGEST])
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_what_every_encoding_adds_and_where_its_readout_attends(encoding, length):
+def test_what_every_encoding_adds(encoding, length):
     viewer, model = untrained(f"encoding={encoding}", "model.depth=2")
     reading = viewer.read(model, "01", length)
     assert np.isfinite(reading.answers).all()

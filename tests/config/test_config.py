@@ -181,7 +181,7 @@ def test_nonsense_for_a_number_of_any_member_is_refused_by_name(group, name, tas
 @pytest.mark.parametrize("task", ["length", "copy", "text"])
 def test_nonsense_for_a_number_of_any_run_is_refused_by_name(task):
     raw = composed(f"task={task}")
-    others = {key: part for key, part in raw.items() if key not in ("task", "tracker", "batches")}
+    others = {key: part for key, part in raw.items() if key not in ("task", "tracker")}
     refuse_nonsense(raw, others, NONSENSE[:3])
 
 

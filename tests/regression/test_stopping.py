@@ -14,7 +14,7 @@ from synthlab.training.execution import execute, execute_together
 HOW = ("task=length", "protocol.steps=60", "protocol.record_every=10", "protocol.batch=16", "stop.every=10")
 
 
-def test_the_loss_that_decides_is_that_of_all_training_lengths():
+def test_the_loss_that_decides_by_hand():
     run = config("task=length")
     ensemble = build_models([run])
     for parameter in ensemble.parameters():
@@ -26,7 +26,7 @@ def test_the_loss_that_decides_is_that_of_all_training_lengths():
     )
 
 
-def test_a_run_that_fits_stops_and_is_the_same_beside_others_as_alone():
+def test_a_stopped_run_is_the_same_alone():
     configs = [config(*HOW, "stop.loss=0.1", f"seed={seed}") for seed in range(3)]
     together = execute_together(configs)
     ends = [int(record.training["step"].iloc[-1]) for record in together]

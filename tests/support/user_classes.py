@@ -13,7 +13,7 @@ from synthlab.models.layers import ensemble_parameter, gather_rows, init_normal
 from synthlab.positions.samplers import Contiguous
 from synthlab.regression.tasks import Length, Task
 from synthlab.sequences.tasks import PROBLEMS
-from synthlab.sweeps.trackers.base import Track, Tracker
+from synthlab.sweeps.trackers import Tracker
 
 TRIED = 4  # sequences that a task is asked about before training
 
@@ -36,10 +36,7 @@ class Log(Tracker):
     def begin(self, config):
         with open(self.path, "a") as file:
             file.write(f"{config.id}\n")
-        return Quiet()
 
-
-class Quiet(Track):
     def point(self, step, loss):
         pass
 

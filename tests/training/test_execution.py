@@ -48,7 +48,6 @@ def test_learned_positions_beyond_training_stay_at_their_initial_values(monkeypa
         ({"seeds": 0}, "seeds=0: must be a number of seeds, 1 or more"),
         ({"seeds": []}, r"seeds=\[\]: must be a number of seeds"),
         ({"seeds": 2, "seed": 1}, "seeds=2: give either seed or seeds"),
-        ({"batches": {"minutes": 5}}, "batches={'minutes': 5}: only sweeps on the command line have launchers"),
         ({"launcher": "ray"}, "launcher=ray: only sweeps on the command line have launchers"),
     ],
 )
