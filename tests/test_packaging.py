@@ -75,7 +75,7 @@ def test_an_installed_wheel_trains_and_draws(installed, tmp_path):
 
 
 WING = ("transformers", "tokenizers", "accelerate", "peft", "bitsandbytes", "datasets", "lm_eval", "huggingface_hub")
-EXTRA_OF = {"sympy": "theory", "mpmath": "theory", "latex2mathml": "theory", "bokeh": "demo", "pyarrow": "parquet"}
+EXTRA_OF = {"sympy": "theory", "mpmath": "theory", "latex2mathml": "theory", "bokeh": "demo"}
 
 
 def test_what_only_an_extra_brings_is_no_requirement_of_the_core():

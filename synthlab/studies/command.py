@@ -27,9 +27,9 @@ from synthlab.studies.seeds import Seeds
 from synthlab.studies.study import Paper, Plan, Results
 from synthlab.studies.study_runs import StudyRuns, train_in_rounds
 from synthlab.studies.verdicts import Verdict, judge
-from synthlab.sweeps.runs import UNTRACKED
 from synthlab.sweeps.sweep import count_workers
 from synthlab.sweeps.trackers import tracker_of
+from synthlab.sweeps.workers import UNTRACKED
 from synthlab.training.devices import find_device
 
 

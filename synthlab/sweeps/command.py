@@ -67,7 +67,7 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", c
     files, problems = _write_tables(folder, outcome, found, began, shlex.join(command))
     say(*([render_rankings(found)] if found else []), f"records: {store.files.path('runs')}", *files)
     failures = _failures(outcome, store, len(runs.asked))
-    damaged = [f"warning: {where}: a damaged record, set aside here and trained anew" for where in outcome.damaged]
+    damaged = [f"warning: {file}: a damaged file, set aside and its runs trained anew" for file in outcome.damaged]
     troubles = [*damaged, *problems, *lost, *failures]
     if failures:
         raise RunsFailed(*troubles)

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from synthlab.config.base import Config, Protocol
 from synthlab.config.registry import show
 from synthlab.errors import InputError
-from synthlab.storage.checkpoints import check_step
 from synthlab.storage.records import Record
+from synthlab.storage.weights import check_step
 from synthlab.training.loop import Observer, Training, train_ensemble
 
 

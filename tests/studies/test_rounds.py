@@ -12,6 +12,7 @@ import pytest
 from experiments.output_alignment.paper import PAPER
 from support.records import record
 from synthlab.storage.records import Record
+from synthlab.storage.store import Store
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence
 from synthlab.studies.overrides import Overrides
@@ -148,7 +149,7 @@ def command(invoke, quick, tmp_path, monkeypatch):
     """Call ``synthlab study`` on the made-up figure and claims."""
     monkeypatch.setattr("experiments.output_alignment.paper.PAPER", MINE)
     # Whether ensembles are exact is tested elsewhere, and takes longer than training these.
-    monkeypatch.setattr("synthlab.sweeps.runs.split_inexact", lambda configs, _: [configs])
+    monkeypatch.setattr("synthlab.sweeps.workers.split_inexact", lambda configs, _: [configs])
     panels = {"a": OWN["panels"]["a"] | {"claims": ["early", "late"]}}  # each is drawn, which takes time
     own = tmp_path / "conf" / "study" / "output_alignment"
     own.mkdir(parents=True)
@@ -172,7 +173,7 @@ def test_a_command_trains_round_after_round_and_then_nothing_more(command, tmp_p
     )
     assert len(told) == 2
     assert first.out.splitlines()[-1] == "seeds=auto: no check is undecided"
-    assert len(list((tmp_path / "runs").iterdir())) == 15
+    assert len(Store(tmp_path).ids()) == 15
     drawn = pd.read_csv(tmp_path / "output_alignment" / "figures" / "owna.csv")
     assert {name: set(rows["seeds"]) for name, rows in drawn.groupby("series")} == {"nope": {5}, "rope": {10}}
     assert pd.read_csv(tmp_path / "output_alignment" / "claims.csv")["seeds"].tolist() == [5, 5, 10]
@@ -184,9 +185,9 @@ def test_a_command_trains_round_after_round_and_then_nothing_more(command, tmp_p
     assert again.err.count("runs to train: 0") == 2
     redrawn = command("replot=true")
     assert (redrawn.status, redrawn.out, redrawn.err, written(tmp_path)) == (0, first.out, "", before)
-    for folder in (tmp_path / "runs").iterdir():
-        if json.loads((folder / "config.json").read_text())["seed"] == 7:
-            shutil.rmtree(folder)
+    kept = [record for record in Store(tmp_path) if record.config.seed != 7]
+    shutil.rmtree(tmp_path / "runs")
+    Store(tmp_path).write(*kept)
     refused = command("replot=true")
     assert refused.status == 2
     assert refused.err.startswith("error: replot=true: 1 of 5 runs are not recorded below")

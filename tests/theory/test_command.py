@@ -37,7 +37,7 @@ def test_one_call_writes_everything_and_a_second_finds_it_made(invoke, tmp_path,
     the_page_needs_nothing_beside_it((folder / "theory.html").read_text())
     the_latex_is_balanced((folder / "theory.tex").read_text())
 
-    monkeypatch.setattr("synthlab.sweeps.runs.execute_together", None)  # no run is trained again
+    monkeypatch.setattr("synthlab.sweeps.workers.execute_together", None)  # no run is trained again
     assert invoke("theory", *arguments).status == 0
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
