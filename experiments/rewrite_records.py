@@ -28,11 +28,11 @@ AT_ONCE = 1000  # records in memory
 def rewrite(folder: Path) -> int:
     """Rewrite the records below ``folder``; return their number."""
     earlier, number = folder / "earlier", 0
-    for name in ("runs", "failed", "tags"):
-        old = [path for path in (folder / name).glob("*") if path.is_dir()]
-        for path in old:
-            (earlier / name).mkdir(parents=True, exist_ok=True)
-            path.rename(earlier / name / path.name)
+    for pattern in ("runs/*", "failed/*", "tags/*/*"):
+        for path in (path for path in list(folder.glob(pattern)) if IDENTITY.fullmatch(path.name)):
+            to = earlier / path.relative_to(folder)
+            to.parent.mkdir(parents=True, exist_ok=True)
+            path.rename(to)
     store, records = Store(folder), _read_records(earlier / "runs")
     while part := list(islice(records, AT_ONCE)):
         store.write(*part)
