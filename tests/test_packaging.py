@@ -74,7 +74,7 @@ def test_an_installed_wheel_trains_and_draws(installed, tmp_path):
 
 
 WING = ("transformers", "tokenizers", "accelerate", "peft", "bitsandbytes", "datasets", "lm_eval", "huggingface_hub")
-EXTRA_OF = {"sympy": "theory", "mpmath": "theory", "latex2mathml": "theory", "bokeh": "demo", "pyarrow": "parquet"}
+EXTRA_OF = {"sympy": "theory", "mpmath": "theory", "latex2mathml": "theory", "bokeh": "demo"}
 
 
 @pytest.mark.slow

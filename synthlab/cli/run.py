@@ -22,7 +22,7 @@ def task(raw: dict[str, Any]) -> bool:
     records = ensure(
         [config], store, progress=False, device=given["device"], tracker=tracker, retry=retry, tell_recorded=True
     )
-    say(f"{records}\nrecord: {store.path(config.id)}\n")
+    say(f"{records}\nrecord: {config.id} in {store.path(config.id)}\n")
     return records[0].diverged_at is None
 
 

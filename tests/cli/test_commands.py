@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from synthlab.cli.commands import GROUP, description, find_commands
+from synthlab.storage.store import Store
 
 BIN, ROOT = Path(sys.executable).parent, Path(__file__).parents[2]
 NAMES = list(find_commands())
@@ -100,7 +101,7 @@ def test_settings_and_flags_or_nothing_in_the_place_of_a_subcommand_are_those_of
 def test_run_is_the_default_and_sweep_is_multirun(invoke, quick, tmp_path):
     assert invoke("synthlab", "run", *quick).out == invoke("synthlab", *quick).out
     assert invoke("synthlab", "sweep", *quick, "seed=0,1").status == 0
-    assert len(list((tmp_path / "runs").iterdir())) == 2
+    assert len(Store(tmp_path).ids()) == 2
     (about,) = tmp_path.rglob("sweep.json")
     assert json.loads(about.read_text())["command"].startswith("synthlab -m protocol.steps=")
 

@@ -10,6 +10,7 @@ from support.configs import EXPLOSIVE, config
 from synthlab.config.base import resolve
 from synthlab.config.composition import compose
 from synthlab.errors import InputError
+from synthlab.storage.store import Store
 
 REFUSED_BY_THE_COMMAND = {
     "a misspelt key": (["model.widht=64"], "model.widht=64: unknown key, did you mean width.; choose from attention"),
@@ -111,9 +112,9 @@ def test_a_run_prints_a_short_table_and_where_its_record_lies(invoke, quick, tmp
     lines = outcome.out.splitlines()
     assert lines[0].startswith("1 run: task=length inputs=bernoulli encoding=rope outrep=rsqrt")
     assert [line.split()[0] for line in lines[2:-4]] == ["1", "5", "10"]
-    folder = Path(lines[-2].removeprefix("record: "))
-    assert folder.parent == tmp_path / "runs"
-    assert (folder / "metrics.csv").exists()
+    identity, _, path = lines[-2].removeprefix("record: ").partition(" in ")
+    assert Store(tmp_path).ids() == [identity]
+    assert Path(path).exists()
     again = invoke("synthlab", *quick, "task=length", "encoding=rope", "outrep=rsqrt", "seed=3")
     assert again.out == outcome.out
     assert re.fullmatch(r"nothing was trained: the run is recorded \(2\d{3}-\d\d-\d\d, torch \S+, cpu\)\n", again.err)
