@@ -50,8 +50,8 @@ class Tracker(ABC):
     """
 
     tag: str | None = None
-    name: str = "tracker"
-    key: str = ""  # the same in all copies of a tracker, also in those of other processes
+    _name: str = "tracker"
+    _key: str = ""  # the same in all copies of a tracker, also in those of other processes
 
     @abstractmethod
     def begin(self, config: Config) -> None:
@@ -212,7 +212,7 @@ def tracker_of(config: Mapping[str, Any], tag: str | None = None) -> Tracker | N
     if config == {"name": "none"}:
         return None
     tracker = TRACKERS.build(config)
-    tracker.tag, tracker.name, tracker.key = tag, config["name"], secrets.token_hex(8)
+    tracker.tag, tracker._name, tracker._key = tag, config["name"], secrets.token_hex(8)
     return tracker
 
 
@@ -248,15 +248,15 @@ class Tracks:
 
 def _attempt(tracker: Tracker, call: Callable[..., None], *arguments: Any) -> None:
     """Call a method of the tracker, unless one has failed."""
-    if tracker.key in _failed:
+    if tracker._key in _failed:
         return
     try:
         call(*arguments)
     except Exception as problem:  # a tracker, or its service, can fail in any way
         from tqdm import tqdm
 
-        _failed.add(tracker.key)
-        line = f"tracker={tracker.name}: given up ({format_error(problem)}); runs go on without it"
+        _failed.add(tracker._key)
+        line = f"tracker={tracker._name}: given up ({format_error(problem)}); runs go on without it"
         tqdm.write(escape(line), file=sys.stderr)  # above the bar, if there is one
 
 
