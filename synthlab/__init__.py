@@ -7,6 +7,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from synthlab import families as families  # each registers the class of its runs
+
 if TYPE_CHECKING:
     from synthlab.analysis.record_list import Records as Records
     from synthlab.analysis.record_list import load_records as load_records
@@ -21,8 +23,7 @@ if TYPE_CHECKING:
     from synthlab.regression.tasks import Task as Task
     from synthlab.storage.records import Record as Record
     from synthlab.sweeps.from_python import run as run
-    from synthlab.sweeps.trackers.base import Track as Track
-    from synthlab.sweeps.trackers.base import Tracker as Tracker
+    from synthlab.sweeps.trackers import Tracker as Tracker
     from synthlab.sweeps.train_and_load import load_model as load_model
     from synthlab.sweeps.train_and_load import train as train
     from synthlab.training.trained import Prediction as Prediction
@@ -42,8 +43,7 @@ _HOMES = {
     "Records": "analysis.record_list",
     "RunsFailed": "errors",
     "Task": "regression.tasks",
-    "Track": "sweeps.trackers.base",
-    "Tracker": "sweeps.trackers.base",
+    "Tracker": "sweeps.trackers",
     "TrainedModel": "training.trained",
     "load_model": "sweeps.train_and_load",
     "load_records": "analysis.record_list",

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 from sympy import Matrix
 
+from synthlab.config.base import resolve
 from synthlab.config.composition import Composed, compose, settings_of
 from synthlab.config.registry import show
 from synthlab.errors import InputError
 from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import resolve
 from synthlab.regression.outrep import OUTREPS
 from synthlab.storage.records import Record
 from theory.closed_forms.linear_attention import TARGETS

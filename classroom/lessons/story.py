@@ -12,11 +12,10 @@ from classroom.charts.wording import MODELS, display_name, format_digits
 from classroom.lessons.figures import Look, error_figure, name_map, outputs_figure
 from classroom.lessons.lesson import Lesson, Lessons
 from synthlab.analysis.tables import label_series
-from synthlab.config.base import Config
+from synthlab.config.base import Config, resolve
 from synthlab.config.composition import Composed, compose, settings_of, to_overrides
 from synthlab.errors import InputError, RunsFailed
 from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import resolve
 from synthlab.storage.files import write_whole
 from synthlab.storage.records import flatten
 from synthlab.studies.presentation.pages import template

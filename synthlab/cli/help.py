@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from synthlab.config.base import BOOKKEEPING, OPTIONAL, Config
+from synthlab.config.base import BOOKKEEPING, Config
 from synthlab.config.comments import comments_of_member, find_group_files, read_comments
 from synthlab.config.composition import compose_raw, to_plain
 from synthlab.config.families import conf_dir, families, groups_of, tasks_of
@@ -76,7 +76,7 @@ def _keys(config: Mapping[str, Any], family: str, sweeps: bool) -> Iterator[str]
     shared = {key: text for name in files for key, text in read_comments(conf_dir() / f"{name}.yaml").keys.items()}
     groups = groups_of(family)
     of_runs = [key for key in config if key not in (*groups, *BOOKKEEPING, *Config.SEEDS, "kind")]
-    of_commands = [key for key in BOOKKEEPING if key in config and (sweeps or key not in OPTIONAL)]
+    of_commands = [key for key in BOOKKEEPING if key in config]
     for key in (*groups, *of_runs, *Config.SEEDS, *of_commands):
         value = config[key]
         if key in groups or key == "tracker":

@@ -20,12 +20,13 @@ from synthlab.config.base import BOOKKEEPING
 from synthlab.config.composition import to_plain
 from synthlab.config.families import conf_dir, expand, family_of, folders
 from synthlab.config.hydra_errors import input_errors
+from synthlab.config.sources import format_own_traceback
 from synthlab.errors import InputError, RunsFailed, escape, format_error, is_of_memory
 from synthlab.output import open_streams, say, tell
 
 FAMILY_OF_TASK = r"^((?:task:|# @package task)\n(?: *\w+: .*\n)*?) *family: \w+\n?"
 # Overrides that configure the sweep itself.
-OF_SWEEPS = r"[+~]*(hydra[./](launcher|sweeper|sweep|mode)|batches)\b"
+OF_SWEEPS = r"[+~]*hydra[./](launcher|sweeper|sweep|mode)\b"
 OF_COMMANDS = rf"hydra[./]|[+~]*({'|'.join(BOOKKEEPING)})([.=]|$)"
 typed: list[str] = []  # the words of the command line
 of_runs: list[str] = []  # the overrides of a sweep that are for its runs
@@ -104,10 +105,11 @@ class _Report:
             self._fail(*error.lines)
         except BrokenExecutor:
             self._fail("failed: a worker was killed, perhaps for want of memory; finished runs are kept")
-        except (MemoryError, RuntimeError) as error:
-            if not is_of_memory(error):
+        except Exception as error:
+            is_own = hasattr(error, "__notes__")  # a note names the setting of a user's class (``name_own_classes``)
+            if not is_own and not is_of_memory(error):
                 raise
-            self._fail(f"failed: {format_error(error)}")
+            self._fail(f"failed: {format_error(error)}", *(format_own_traceback(error) if is_own else []))
 
     def _fail(self, *lines: str) -> None:
         self.failed = True

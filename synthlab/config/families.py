@@ -94,7 +94,7 @@ def family_of(task: str) -> str:
     """
     if CLASS.fullmatch(task):
         made = find_class(task, "task")
-        bases = {family: kind_of_family(family).load_family().TASKS.base for family in families()}
+        bases = {family: kind_of_family(family).load_family().groups["task"].base for family in families()}
         for family, base in bases.items():
             if isinstance(made, type) and issubclass(made, base):
                 return family

@@ -16,7 +16,7 @@ from synthlab.sweeps.sweep import ensure
 from synthlab.sweeps.sweep_grid import MOST
 from synthlab.sweeps.trackers import tracker_of
 
-OF_LAUNCHERS = ("launcher", "hydra/launcher", "hydra", "batches")  # keys that configure the jobs of a sweep
+OF_LAUNCHERS = ("launcher", "hydra/launcher", "hydra")  # keys that configure the jobs of a sweep
 
 
 @check_arguments

@@ -3,6 +3,7 @@
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from traceback import walk_tb
 from typing import TypeVar
 
@@ -12,16 +13,15 @@ from synthlab.errors import InputError, StoreError
 from synthlab.storage.leases import Held, Leases
 from synthlab.storage.records import Failure
 from synthlab.storage.store import Store
-from synthlab.sweeps.trackers import Followed, tracker_of
+from synthlab.sweeps.trackers import Tracker, Tracks
 from synthlab.training.exactness import split_inexact
 from synthlab.training.execution import environment, execute_together
 
 Each = TypeVar("Each")
-UNTRACKED = tracker_of({"name": "none"})
 
 
 def train_and_record(
-    configs: Sequence[Config], store: Store, device: str = "cpu", tracker: Followed = UNTRACKED
+    configs: Sequence[Config], store: Store, device: str = "cpu", tracker: Tracker | None = None
 ) -> None:
     """Train and record those runs of an ensemble that no other process trains or has trained.
 
@@ -35,18 +35,20 @@ def train_and_record(
             _train(part, store, device, tracker, held)
 
 
-def _train(configs: list[Config], store: Store, device: str, tracker: Followed, held: Held) -> None:
+def _train(configs: list[Config], store: Store, device: str, tracker: Tracker | None, held: Held) -> None:
     try:
         _check_sources(configs)
-        with tracker.follow(configs) as tracks:
+        with Tracks(tracker, configs) if tracker else nullcontext() as tracks:
 
             def observe(step: int, losses: list[float]) -> None:
                 held.share = step / configs[0].steps
-                tracks.observe(step, losses)
+                if tracks:
+                    tracks.observe(step, losses)
 
             records = execute_together(configs, observe, device, store.steps(configs[0]))
             _for_each(records, store.write)
-            tracks.end(records)
+            if tracks:
+                tracks.end(records)
     except (StoreError, KeyboardInterrupt):
         raise
     except BaseException as error:  # a model, a map or a task of the user may raise anything

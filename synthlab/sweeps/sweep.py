@@ -21,13 +21,12 @@ from synthlab.storage.records import Failure, Record
 from synthlab.storage.store import Store
 from synthlab.sweeps.progress import ProgressLine
 from synthlab.sweeps.ranking import failure_lines
-from synthlab.sweeps.runs import UNTRACKED, train_and_record
-from synthlab.sweeps.trackers import Followed
+from synthlab.sweeps.runs import train_and_record
+from synthlab.sweeps.trackers import Tracker
 from synthlab.sweeps.workers import in_subprocess, map_ensembles
 from synthlab.training.devices import count_cores, find_device
 from synthlab.training.ensembles import plan_ensembles
 from synthlab.training.execution import environment
-from synthlab.training.memory import check_trainable
 
 RETRIES = ("none", "failed")
 MOST_WORKERS = 1024
@@ -99,7 +98,7 @@ class Sweep(Generic[Kept]):
         workers: int = 1,
         device: str = "cpu",
         wait: bool = True,
-        tracker: Followed = UNTRACKED,
+        tracker: Tracker | None = None,
     ) -> None:
         """Train missing runs that nobody else trains; then ``wait`` for those that others train.
 
@@ -107,8 +106,6 @@ class Sweep(Generic[Kept]):
         """
         if workers > 1:
             self.store.check_shared()
-        if wait:  # a job records runs that exceed the memory, each as failed
-            check_trainable(self.find_missing(), device)
         work = partial(train_and_record, store=self.store, device=device, tracker=tracker)
         try:
             while missing := self.find_missing():
@@ -256,7 +253,7 @@ def ensure(
     workers: int | None = 1,
     progress: bool = True,
     device: str = "cpu",
-    tracker: Followed = UNTRACKED,
+    tracker: Tracker | None = None,
     retry: str = "failed",
     tell_recorded: bool = False,
 ) -> Records:

@@ -14,7 +14,7 @@ from synthlab.analysis.panels import choose_styles, draw_comparison
 from synthlab.analysis.record_list import Records
 from synthlab.compare import compare
 from synthlab.errors import InputError
-from synthlab.regression.measures import METRICS
+from synthlab.regression.config import METRICS
 
 
 def mapped(name: str, shift=0.0, **arguments) -> dict:

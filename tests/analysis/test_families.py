@@ -13,8 +13,8 @@ from synthlab.analysis.panels import draw_comparison
 from synthlab.analysis.record_list import Records
 from synthlab.config.base import kind_of
 from synthlab.errors import InputError
-from synthlab.language.measures import horizon
-from synthlab.regression.baseline import constant_errors
+from synthlab.language.config import horizon
+from synthlab.regression.evaluation import constant_errors
 from synthlab.sweeps.ranking import join_rankings, rankings, render_rankings, summarize_run
 
 KINDS = list(CONFIGS)

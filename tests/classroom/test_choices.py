@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from classroom.choices import Limit, read_sequence
 from classroom.lessons import words
 from support.configs import composed
+from synthlab.config.base import resolve
 from synthlab.config.composition import to_overrides
 from synthlab.errors import InputError
-from synthlab.regression.construction import resolve
 
 LIMIT = Limit(low=8, high=64, multiple=8)
 

@@ -8,8 +8,8 @@ from classroom.lessons import story
 from classroom.lessons.lesson import Lessons
 from classroom.lessons.story import plan_lessons, train_and_view
 from support.pages import Page
+from synthlab.config.base import resolve
 from synthlab.config.composition import compose, conf_dir
-from synthlab.regression.construction import resolve
 from theory.closed_forms.least import least_error
 
 

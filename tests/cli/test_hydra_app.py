@@ -32,7 +32,6 @@ REFUSED_BY_THE_COMMAND = {
     "an unknown way to try again": (["retry=always"], "retry=always: unknown; choose from none, failed"),
     "a launcher of a single run": (["hydra/launcher=joblib"], "hydra/launcher=joblib: applies only to sweeps"),
     "a mode of a single run": (["hydra.mode=RUN"], "hydra.mode=RUN: applies only to sweeps; leave it out, or"),
-    "batches of a single run": (["batches.minutes=5"], "batches.minutes=5: applies only to sweeps"),
     "a file that Hydra would unpickle": (["--experimental-rerun", "a.pickle"], "--experimental-rerun: would run"),
     "a folder of configs that is not there": (["--config-dir", "/nowhere"], "Additional config directory '/nowhere'"),
 }
@@ -163,7 +162,7 @@ def test_help_shows_what_applies_to_a_task_and_nothing_else(invoke, words, monke
         "synthlab task=copy encoding=alibi",
     ):
         assert text in outcome.out
-    for text in ("outrep", "extension=", "batches", "kind", "family", "study"):
+    for text in ("outrep", "extension=", "kind", "family", "study"):
         assert text not in outcome.out
 
 

@@ -7,15 +7,14 @@ import pytest
 import yaml
 
 from support.configs import composed
-from synthlab.config.base import Protocol, kind_of
-from synthlab.config.base import resolve as resolve_any
+from synthlab.config.base import Protocol, kind_of, resolve
 from synthlab.config.composition import Composed, compose, settings_of, to_overrides
 from synthlab.config.families import conf_dir
 from synthlab.errors import InputError, UnknownKind
 from synthlab.finetuning.patterns import PATTERNS
 from synthlab.language.languages import LANGUAGES
 from synthlab.positions.samplers import SAMPLERS
-from synthlab.regression.construction import KINDS, resolve
+from synthlab.regression.construction import GROUPS
 from synthlab.regression.tasks import TASKS
 
 CONFIG = compose([])
@@ -25,8 +24,8 @@ def test_the_labs_own_kinds_of_runs_are_known_where_it_is_not_installed():
     lines = [
         "from importlib import metadata",
         "metadata.entry_points = lambda **_: ()",
-        "from synthlab.config.base import FAMILIES, kind_of",
-        "print([kind_of({'kind': name}).__name__ for name in FAMILIES])",
+        "from synthlab.config.base import kind_of",
+        "print([kind_of({'kind': name}).__name__ for name in ('regression', 'language', 'sequences')])",
     ]
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("['RunConfig', 'LanguageConfig', 'SequencesConfig']\n", "")
@@ -41,7 +40,7 @@ def test_a_kind_of_runs_whose_module_is_not_there_names_what_it_needs(monkeypatc
     assert raised.value.lines == (f"kind=uninstalled: needs not_here.runs:Runs, which {why}",)
 
 
-REGISTRIES = [(registry, "numbers" if registry is TASKS else None) for registry in KINDS.values()]
+REGISTRIES = [(registry, "numbers" if registry is TASKS else None) for registry in GROUPS.values()]
 REGISTRIES += [(LANGUAGES, "language"), (SAMPLERS, None), (PATTERNS, None)]
 
 
@@ -91,7 +90,7 @@ def test_every_number_of_the_config_is_part_of_the_identity(key):
 )
 def test_a_number_beyond_bounds_is_refused(words):
     with pytest.raises(InputError) as refused:
-        resolve_any(compose([word.format(10**30) for word in words]))
+        resolve(compose([word.format(10**30) for word in words]))
     assert all(f"={10**30}: must be less than " in line for line in refused.value.lines)
 
 
@@ -135,7 +134,7 @@ def test_settings_that_came_later_leave_earlier_runs_their_identity(task):
     raw = composed(f"task={task}")
     earlier = {key: part for key, part in raw.items() if task != "length" or key not in ("curriculum", "stop")}
     earlier["protocol"] = {key: value for key, value in raw["protocol"].items() if key not in LATER}
-    run, other = resolve_any(raw), resolve_any(earlier)
+    run, other = resolve(raw), resolve(earlier)
     assert run == other
     assert run.id == other.id
     recorded = run.model_dump()
@@ -169,7 +168,7 @@ def refuse_nonsense(raw: dict, part: dict, nonsense: tuple) -> None:
             names = (f"{key}=", f"{key.replace('task.of.', 'task.')}=")
             for given in (*nonsense, *(() if key in ANY_SIGN else (-(2**70), -1e300))):
                 with pytest.raises(InputError) as refused:
-                    resolve_any(Composed(raw).with_settings({key: given}))
+                    resolve(Composed(raw).with_settings({key: given}))
                 assert refused.value.lines[0].startswith(names)
 
 
@@ -182,7 +181,7 @@ def test_nonsense_for_a_number_of_any_member_is_refused_by_name(group, name, tas
 @pytest.mark.parametrize("task", ["length", "copy", "text"])
 def test_nonsense_for_a_number_of_any_run_is_refused_by_name(task):
     raw = composed(f"task={task}")
-    others = {key: part for key, part in raw.items() if key not in ("task", "tracker", "batches")}
+    others = {key: part for key, part in raw.items() if key not in ("task", "tracker")}
     refuse_nonsense(raw, others, NONSENSE[:3])
 
 

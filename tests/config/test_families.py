@@ -9,23 +9,20 @@ from synthlab.config.families import expand, families, family_of, kind_of_family
 from synthlab.config.sources import without_sources
 from synthlab.errors import InputError
 from synthlab.training.execution import execute_together
-from synthlab.training.family import Family
 
 OWN = {
     "support.user_classes:Half": "numbers",
-    "support.unsound_hooks:UnsoundProblem": "sequences",
-    "support.unsound_hooks:UnsoundLanguage": "language",
+    "support.user_classes:Mirror": "sequences",
+    "support.user_classes:Coins": "language",
 }
 SHORT = ("test_length=8", "train_length=4", "evaluation.sequences=2", "protocol.steps=2", "protocol.record_every=1")
 
 
 @pytest.mark.parametrize("family", families())
-def test_a_family_has_tasks_and_all_that_the_protocol_asks_for(family):
+def test_a_family_has_tasks_and_registries_of_its_groups(family):
     kind = kind_of_family(family)
     assert kind.default_task in tasks_of(family)
-    module = kind.load_family()
-    needed = {name for name in vars(Family) if not name.startswith("_")}
-    assert {name for name in needed if not hasattr(module, name)} == set()
+    assert set(kind.load_family().groups) <= {*kind.groups()}
     assert resolve(compose([f"task={kind.default_task}"])).kind == kind.model_fields["kind"].default
 
 
@@ -46,7 +43,6 @@ def test_a_task_decides_its_family(task, family):
         (["task=text", "stop.exact=1.0"], "stop.exact=1.0: only tasks with a number or a sequence for an answer"),
         (["extension=yarn"], "extension=yarn: only tasks with the next token for an answer have it (hidden_markov, "),
         (["task=copy", "zzz=1"], "zzz=1: unknown key; choose from "),
-        (["problem=sort"], "problem=sort: is task now; give that"),
     ],
 )
 def test_a_key_of_another_family_is_refused_with_the_tasks_that_have_it(given, line):

@@ -33,14 +33,13 @@ from synthlab.cli import studies
 from synthlab.config.base import resolve
 from synthlab.config.composition import compose, quote, to_overrides
 from synthlab.config.families import conf_dir
-from synthlab.config.hydra_errors import input_errors
+from synthlab.config.hydra_errors import LAUNCHERS, input_errors
 from synthlab.huggingface.perplexity.settings import Settings
 from synthlab.studies.costs import list_runs
 from synthlab.studies.overrides import Overrides
 from synthlab.sweeps.sweep_grid import grid
 
 TEXTS = [*pages(), ROOT / "CONTRIBUTING.md"]
-LAUNCHERS = {path.stem for path in (ROOT / "conf" / "hydra" / "jobs").glob("*.yaml")}
 # The config that a command composes.
 HYDRA = {"run": "config", "sweep": "config", "figures": "study", "demo": "classroom"}
 HYDRA |= {name: name for name in ("study", "theory", "walkthrough", "extend", "evaluate")}

@@ -14,8 +14,8 @@ from support.small import SMALL_SEQUENCES as SMALL
 from support.small import small_sequences as small
 from synthlab.config.composition import compose, to_overrides
 from synthlab.errors import InputError, RunsFailed
+from synthlab.sequences.config import METRICS
 from synthlab.sequences.evaluation import by_bin
-from synthlab.sequences.measures import METRICS
 from synthlab.sequences.outputs import Outputs
 from synthlab.studies.costs import list_runs
 from synthlab.studies.overrides import Overrides

@@ -12,7 +12,7 @@ from experiments.long_short_alignment.run_table import mark_fits, summary_lines
 from experiments.long_short_alignment.scalar import ScalarConfig
 from support.records import record
 from support.small import SMALL
-from synthlab.regression.baseline import constant_loss
+from synthlab.regression.evaluation import constant_loss
 from synthlab.storage.records import Record
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.study import Plan

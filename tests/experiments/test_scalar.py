@@ -19,7 +19,7 @@ from experiments.long_short_alignment.scalar import (
 )
 from support.configs import QUICK
 from synthlab.config.composition import compose, to_overrides
-from synthlab.regression.construction import resolve
+from synthlab.regression.config import RunConfig
 from synthlab.rng import stream
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import ensure
@@ -48,7 +48,7 @@ def config(*overrides: str) -> ScalarConfig:
 def found(*overrides: str) -> dict[str, float]:
     """The outputs of an untrained model."""
     run = config(*overrides)
-    return scalar.evaluate_model(scalar.build_models([run]), 0, run)[1].to_dict("records")[0]
+    return scalar.evaluate_model(run.family.build_models([run]), 0, run)[1].to_dict("records")[0]
 
 
 def wasserstein(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -128,7 +128,7 @@ def test_distances_of_the_perfect_model(outrep, f):
 @pytest.mark.parametrize("encoding", ["nope", "learned", "randomized"])  # none, a table, drawn for each sequence
 def test_record_has_the_metrics_of_a_plain_run(encoding, tmp_path):
     run = config(f"encoding={encoding}", "task=sum", "outrep=rsqrt")
-    same = resolve(run.model_dump(exclude={"kind"}))
+    same = RunConfig.resolve(run.model_dump(exclude={"kind"}))
     assert same.id != run.id  # runs of two kinds are two runs
     plain = execute(same)
     store = Store(tmp_path)

@@ -1,7 +1,7 @@
 import pytest
 
 from support.configs import config
-from synthlab.regression.baseline import constant_loss
+from synthlab.regression.evaluation import constant_loss
 
 
 def test_constant_loss_by_hand():

@@ -5,9 +5,9 @@ import torch
 from support.models import model
 from synthlab.models.layers import Member
 from synthlab.regression import evaluation
+from synthlab.regression.config import METRICS, horizon
 from synthlab.regression.evaluation import evaluate_lengths, readouts
 from synthlab.regression.inputs import Bernoulli
-from synthlab.regression.measures import METRICS, horizon
 from synthlab.regression.outrep import OUTREPS
 from synthlab.regression.tasks import TASKS
 from synthlab.rng import stream

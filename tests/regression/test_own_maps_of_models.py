@@ -5,8 +5,8 @@ import pytest
 import synthlab
 from support.configs import config
 from synthlab.errors import InputError
-from synthlab.regression.construction import candidate_runs
 from synthlab.regression.evaluation import test_sequences as sequences_of_tests
+from synthlab.regression.family import candidate_runs
 from synthlab.regression.inputs import INPUTS
 from synthlab.training.execution import execute, execute_together
 

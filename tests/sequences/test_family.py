@@ -12,9 +12,9 @@ from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.sequences import family
 from synthlab.sequences.answers import AnswerTask
-from synthlab.sequences.construction import build_models, build_problem, default_bins
+from synthlab.sequences.config import METRICS
+from synthlab.sequences.construction import build_models, build_problem
 from synthlab.sequences.evaluation import Scorer, by_bin, score_lengths
-from synthlab.sequences.measures import METRICS
 from synthlab.sequences.objective import AnswerLoss, Examples
 from synthlab.sequences.proportions import wilson
 from synthlab.sequences.tasks import PROBLEMS
@@ -160,9 +160,9 @@ def test_early_stop():
 
 
 def test_bins_are_as_wide_as_the_training_lengths():
-    assert default_bins(20, 60) == [[21, 40], [41, 60]]
-    assert default_bins(20, 50) == [[21, 40], [41, 50]]
-    assert default_bins(20, 20) == []
+    assert family.default_bins(20, 60) == [[21, 40], [41, 60]]
+    assert family.default_bins(20, 50) == [[21, 40], [41, 50]]
+    assert family.default_bins(20, 20) == []
     # 9 is the third bin, but (aa)* has no string of 9.
     assert small("task=aa_star", "train_length=4", "test_length=9").bins == [[5, 8]]
 
@@ -184,7 +184,7 @@ def test_intervals_and_horizon_by_hand():
         (["train_from=3", "test_length=2"], "test_length=2: must reach the training lengths, from train_from=3 on"),
         (["encoding=learned", "encoding.table=9"], "encoding=learned: has 9 positions; sequences of lengths up to 8"),
         (["encoding=dynamic_ntk"], "encoding=dynamic_ntk: depends on the length"),
-        (["curriculum.start=5"], "curriculum.start=5: must be from train_from=1 to train_length=4"),
+        (["curriculum.start=5"], "curriculum.start=5: must be at most train_length=4"),
         (["stop.exact=1.0", "stop.every=3"], "stop.every=3: must be a multiple of protocol.record_every=2"),
         (["bins=[[4,8]]"], "bins=[4, 8]: must not contain training lengths"),
         (["bins=[[6,9]]"], "bins=[6, 9]: must be a first and a last length, at most test_length=8"),

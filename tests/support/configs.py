@@ -4,9 +4,9 @@ import json
 import re
 from functools import cache
 
+from synthlab.config.base import resolve
 from synthlab.config.composition import Composed, compose, to_overrides
 from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import resolve
 
 # Settings of runs that take no time.
 QUICK = {"protocol": {"steps": 4, "batch": 4, "record_every": 2}, "evaluation": {"sequences": 8}, "test_length": 12}
