@@ -169,8 +169,7 @@ def join_tags(tags: Sequence[str]) -> str | None:
 
 def horizon_of(record: Record) -> dict[str, int]:
     """Return the ``horizon`` of a finished run; empty for kinds of runs without one."""
-    measures = record.config.measures()
-    return {} if measures.horizon is None else {"horizon": measures.horizon(record.config, record.metrics)}
+    return {} if record.horizon is None else {"horizon": record.horizon}
 
 
 def kinds_of(table: pd.DataFrame) -> list[type[Config]]:

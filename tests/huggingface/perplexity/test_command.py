@@ -114,7 +114,6 @@ def test_a_run_of_the_lab_is_measured(evaluate, tmp_path):
     store.write(record)
     outcome = evaluate(config.id, f"runs={tmp_path / 'language'}")
     assert outcome.status == 0, outcome.err
-    assert outcome.out.splitlines()[0] == evaluate(store.path(config.id)).out.splitlines()[0]
     about = json.loads(next(tmp_path.glob("evaluate/*/evaluation.json")).read_text())
     assert (about["bos"], about["documents_kept"]) == ("none", 2)
 
