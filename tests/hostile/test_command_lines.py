@@ -87,7 +87,7 @@ class Accepted(BaseException):
 def programs() -> dict[str, tuple[Callable[[], None], list[str]]]:
     """All commands: what each calls, and the words before its arguments."""
     found = {name: (synthlab, ["synthlab", name]) for name in find_commands()}
-    known = {entry.module for entry in find_commands().values()}
+    known = {command.calls.partition(":")[0] for command in find_commands().values()}
     for path in ROOT.glob("experiments/*/__main__.py"):
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
         if module not in known:
