@@ -14,8 +14,7 @@ from synthlab.storage.leases import Held, Leases
 from synthlab.storage.records import Failure
 from synthlab.storage.store import Store
 from synthlab.sweeps.trackers import Tracker, Tracks
-from synthlab.training.exactness import split_inexact
-from synthlab.training.execution import environment, execute_together
+from synthlab.training.execution import environment, execute_together, split_inexact
 
 Each = TypeVar("Each")
 

@@ -15,8 +15,7 @@ from support.small import small_sequences as small
 from synthlab.config.composition import Composed, compose, to_overrides
 from synthlab.errors import InputError, RunsFailed
 from synthlab.sequences.config import METRICS, SequencesConfig
-from synthlab.sequences.evaluation import by_bin
-from synthlab.sequences.outputs import Outputs
+from synthlab.sequences.evaluation import Outputs, by_bin
 from synthlab.studies.costs import list_runs
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.presentation.drawing import Series
