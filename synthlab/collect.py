@@ -8,10 +8,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from synthlab.analysis import ROWS
 from synthlab.cli.arguments import Parser, exit_on_input_error
 from synthlab.config.argument_checks import check_arguments
-from synthlab.errors import InputError, require
+from synthlab.errors import InputError
 from synthlab.output import say, tell
 
 SUFFIXES = (".parquet", ".csv")
@@ -23,8 +22,7 @@ def collect(results: str | os.PathLike[str], out: str | os.PathLike[str], where:
     """Write one table of all runs below a folder of results.
 
     It is written in parts, so that memory hardly grows with the number of runs, and under a temporary name until it is
-    complete. The last row of a CSV has the number of rows in the column ``rows``, which is empty in all others, so that
-    a truncated copy can be detected.
+    complete.
 
     Args:
         results: The folder of the records, or the address of an object store.
@@ -32,8 +30,8 @@ def collect(results: str | os.PathLike[str], out: str | os.PathLike[str], where:
         where: Conditions that must all be true, as ``synthlab.load_records`` takes them.
 
     Returns:
-        The collection. ``runs`` is the number of runs written. For omitted records, ``damaged`` has a line for each
-        damaged one, by identity, and ``unknown`` the number of each unknown kind.
+        The collection. ``runs`` is the number of runs written, ``damaged`` has a line for each damaged file, and
+        ``unknown`` the number of records of each unknown kind.
 
     Raises:
         InputError: A condition, the folder or the file is invalid.
@@ -50,18 +48,14 @@ def collect(results: str | os.PathLike[str], out: str | os.PathLike[str], where:
         36
     """
     from synthlab.analysis.collection import Collection
-    from synthlab.storage.files import listing
     from synthlab.storage.store import Store
 
     out = Path(out)
     if out.suffix not in SUFFIXES:
         raise InputError(f"out={out}: must end in {' or '.join(SUFFIXES)}")
-    if out.suffix == ".parquet":
-        require("parquet", "pyarrow", what=f"out={out}")
     store = Store(results)
-    with listing(store.files):
-        if not store.files.exists():
-            raise InputError(f"results={results}: there is no such folder")
+    if not store.exists():
+        raise InputError(f"results={results}: there is no such folder")
     collection = Collection(store, where)
     partial = out.with_name(f".partial-{out.name}-{secrets.token_hex(4)}")
     try:
@@ -86,17 +80,8 @@ def _writer(path: Path, suffix: str, kinds: dict[str, str]) -> Iterator[Any]:
     empty = pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in kinds.items()})
     if suffix == ".csv":
         with open(path, "w", newline="") as file:
-            empty.assign(**{ROWS: None}).to_csv(file, index=False)
-            held, rows = empty, 0  # until another part follows, since the last row of all is marked
-
-            def append(part: Any) -> None:
-                nonlocal held, rows
-                held.assign(**{ROWS: None}).to_csv(file, index=False, header=False)
-                held, rows = part, rows + len(part)
-
-            yield append
-            marks = pd.array([None] * (len(held) - 1) + [rows] * bool(rows), dtype="Int64")
-            held.assign(**{ROWS: marks}).to_csv(file, index=False, header=False)
+            empty.to_csv(file, index=False)
+            yield lambda part: part.to_csv(file, index=False, header=False)
         return
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -124,8 +109,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         found = collect(given.results, given.out, given.where)
     say(f"{found.runs} runs: {given.out}")
     if found.damaged:
-        named = [f"damaged: {line}" for line in list(found.damaged.values())[:TOLD]]
-        tell(*named, f"damaged: {len(found.damaged)} records in all, left out")
+        named = [f"damaged: {line}" for line in found.damaged[:TOLD]]
+        tell(*named, f"damaged: {len(found.damaged)} files in all, left out")
     for line in found.unknown_lines():
         tell(line)
     sys.exit(1 if found.damaged else 0)

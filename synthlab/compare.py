@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from synthlab.analysis import ROWS
-from synthlab.analysis.columns import STEP
 from synthlab.analysis.comparison import Lengths, Names, check_table, gather_points
 from synthlab.analysis.curves import RC
 from synthlab.analysis.panels import draw_comparison
-from synthlab.analysis.tables import ENVIRONMENT
+from synthlab.analysis.tables import ENVIRONMENT, STEP
 from synthlab.cli.arguments import Parser, exit_on_input_error
 from synthlab.config.argument_checks import check_arguments
 from synthlab.config.picture_files import check_picture, save_picture
-from synthlab.errors import InputError, escape, require
+from synthlab.errors import InputError, escape
 from synthlab.output import say, tell
 
 if TYPE_CHECKING:
@@ -97,16 +95,11 @@ def _read(source: str, where: list[str] | None) -> pd.DataFrame:
     else:
         from synthlab.analysis.conditions import select_rows
 
-        if source.endswith(".parquet"):
-            require("parquet", "pyarrow", what=f"source={source}")
         try:
             if source.endswith(".parquet"):
                 table = pd.read_parquet(source)
             else:
-                _check_last_line(source)
-                table = _drop_count(
-                    pd.read_csv(source, dtype=dict.fromkeys(("id", "tag", *ENVIRONMENT), str), low_memory=False)
-                )
+                table = pd.read_csv(source, dtype=dict.fromkeys(("id", "tag", *ENVIRONMENT), str), low_memory=False)
         except (OSError, ValueError) as error:
             reason = " ".join(str(getattr(error, "strerror", None) or error).split())
             raise InputError(f"source={source}: cannot be read ({reason}); give a table of runs") from None
@@ -124,31 +117,7 @@ def _read_curves(source: str, table: pd.DataFrame) -> pd.DataFrame:
 
     if Path(source).suffix in (".csv", ".parquet"):
         raise InputError(f"x={STEP}: {source} has no training curves; give a folder of results")
-    store = Store(source)
-    return make_curve_table([store.read(id) for id in table.loc[table["status"] == "finished", "id"].unique()])
-
-
-def _check_last_line(source: str) -> None:
-    """Raise ValueError for a file that ends within a line, which was truncated."""
-    with open(source, "rb") as file:
-        file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
-        if file.read() not in (b"", b"\n"):
-            raise ValueError("its last line is cut off: no newline at the end")
-
-
-def _drop_count(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table of ``collect`` without the column with its number of rows, if it has one.
-
-    Raises ValueError if that number is wrong, or missing in the last row.
-    """
-    if ROWS not in table or table.empty:
-        return table.drop(columns=ROWS, errors="ignore")
-    written = pd.to_numeric(table[ROWS], errors="coerce").iloc[-1]
-    if pd.isna(written):
-        raise ValueError(f"its last rows are missing: its column {ROWS} is empty at the end")
-    if written != len(table):
-        raise ValueError(f"has {len(table)} of {written:.0f} rows, as its column {ROWS} says")
-    return table.drop(columns=ROWS)
+    return make_curve_table(list(Store(source).read_all(table.loc[table["status"] == "finished", "id"].unique())))
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:

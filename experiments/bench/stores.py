@@ -1,6 +1,7 @@
 """``python -m experiments.bench.stores [RECORDS ...]``: measure what a store costs as it grows.
 
-Its records are made up, not trained. Writes a row for each number of records to results/bench/stores.csv.
+Its records are made up, not trained, but for 2,000 runs of two steps (``trained``). Writes a row for each number of
+records to results/bench/stores.csv.
 """
 
 import resource
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from synthlab import load_records
 from synthlab.collect import collect
 from synthlab.config.base import resolve
 from synthlab.config.composition import compose
@@ -22,18 +24,18 @@ from synthlab.output import say
 from synthlab.regression.config import METRICS, RunConfig
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
-from synthlab.sweeps.progress import ProgressLine
-from synthlab.sweeps.ranking import summarize_run
-from synthlab.sweeps.sweep import Sweep
+from synthlab.sweeps.sweep import Sweep, ensure
 
 MIB = 2**20
 TASKS, ENCODINGS = ("mean", "length", "sum"), ("nope", "alibi", "rope", "learned")
+GROUP, ASKED, TRAINED = 500, 1000, 2000  # runs of an ensemble, of a sweep in a large store, and of two steps
 
 
-def make_configs(number: int) -> list[RunConfig]:
-    """Return runs of the lab's default protocol: tasks, encodings and as many seeds as needed."""
-    kinds = [resolve(compose([f"task={task}", f"encoding={name}"])) for task in TASKS for name in ENCODINGS]
-    return [kinds[i % len(kinds)].with_seeds({"seed": i // len(kinds)}) for i in range(number)]
+def make_configs(number: int, *more: str) -> list[RunConfig]:
+    """Return runs of the lab's default protocol: tasks and encodings, one after the other, each with as many seeds."""
+    kinds = [resolve(compose([f"task={task}", f"encoding={name}", *more])) for task in TASKS for name in ENCODINGS]
+    each = -(-number // len(kinds))
+    return [kind.with_seeds({"seed": seed}) for kind in kinds for seed in range(each)][:number]
 
 
 def make_record(config: RunConfig, numbers: np.random.Generator) -> Record:
@@ -53,33 +55,30 @@ def costs(number: int) -> dict[str, Any]:
     """Return the costs of a store with ``number`` records: seconds, MiB, files."""
     asked, numbers = make_configs(number), np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
-        store, out = Store(folder), Path(folder, "runs.parquet")
-        began = time.perf_counter()
-        for config in asked:
-            store.write(make_record(config, numbers))
-        found: dict[str, Any] = {"records": number, "write_seconds": time.perf_counter() - began}
-        blocks = [path.stat().st_blocks * 512 for path in store.runs.rglob("*") if path.is_file()]
-        found |= {"files": len(blocks), "disk_mib": sum(blocks) / MIB}
-        found["list_seconds"] = time_task(lambda: list(store.ids()))[0]
-        found["look_seconds"] = time_task(lambda: ProgressLine({c.id: c for c in asked}, store, 0).count())[0]
+        store, out, seconds = Store(folder), Path(folder, "runs.parquet"), 0.0
+        for begin in range(0, number, GROUP):
+            records = [make_record(config, numbers) for config in asked[begin : begin + GROUP]]
+            seconds += time_task(lambda records=records: store.write(*records))
+        files = [path.stat().st_blocks * 512 for path in Path(folder, "runs").iterdir()]
+        found = {"records": number, "write_seconds": seconds, "files": len(files), "disk_mib": sum(files) / MIB}
+        found["list_seconds"] = time_task(lambda: Store(folder).find_recorded({each.id: each for each in asked}))
+        few = asked[:: -(-number // ASKED)]
         tasks = {
-            "again": lambda: Sweep(asked, store, keep=summarize_run).end(),
+            "sweep": lambda: Sweep(few, Store(folder), keep=lambda record: record).prepare(),
             "parquet": lambda: collect(folder, out),
-            "csv": lambda: collect(folder, out.with_suffix(".csv")),
-            "one_length": lambda: collect(folder, Path(folder, "few.parquet"), f"length={asked[0].test_length}"),
-            "one_run": lambda: collect(folder, Path(folder, "one.parquet"), "task=mean encoding=nope seed=0"),
+            "one_length": lambda: load_records(folder, f"length={asked[0].test_length}"),
+            "one_seed": lambda: load_records(folder, "seed=0"),
         }
         for name, task in tasks.items():
             found[f"{name}_seconds"], found[f"{name}_peak_mib"] = time_in_process(task)
-        found |= {f"{path.suffix[1:]}_mib": path.stat().st_size / MIB for path in (out, out.with_suffix(".csv"))}
-    return found
+        return found
 
 
-def time_task(task: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the seconds that ``task`` takes, and its result."""
+def time_task(task: Callable[[], Any]) -> float:
+    """Return the seconds that ``task`` takes."""
     began = time.perf_counter()
-    result = task()
-    return time.perf_counter() - began, result
+    task()
+    return time.perf_counter() - began
 
 
 def time_in_process(task: Callable[[], Any]) -> tuple[float, float]:
@@ -88,8 +87,7 @@ def time_in_process(task: Callable[[], Any]) -> tuple[float, float]:
     queue = context.Queue()
 
     def work() -> None:
-        seconds, _ = time_task(task)
-        queue.put((seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+        queue.put((time_task(task), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
 
     process = context.Process(target=work)
     process.start()
@@ -98,10 +96,21 @@ def time_in_process(task: Callable[[], Any]) -> tuple[float, float]:
     return found
 
 
+def time_short_runs(number: int = TRAINED) -> dict[str, float]:
+    """Return the seconds of runs of two steps on one core, and those of their training and testing alone."""
+    short = make_configs(number, "protocol.steps=2", "protocol.record_every=1")
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        records = ensure(short, Store(folder), progress=False)
+        seconds = time.perf_counter() - began
+    parts = {name: sum(each.environment[f"{name}_seconds"] for each in records) for name in ("train", "test")}
+    return {"trained_runs": number, "trained_seconds": seconds} | {f"{name}_seconds": parts[name] for name in parts}
+
+
 def main() -> None:
     """Measure stores of the sizes that the command line names."""
-    sizes = [int(word) for word in sys.argv[1:]] or [1_000, 10_000]
-    table = pd.DataFrame([costs(size) for size in sizes])
+    sizes = [int(word) for word in sys.argv[1:]] or [1_000, 100_000]
+    table = pd.DataFrame([costs(size) | (time_short_runs() if size == sizes[0] else {}) for size in sizes])
     say(table.T.to_string(float_format=lambda value: f"{value:,.2f}"))
     path = Path("results/bench/stores.csv")
     path.parent.mkdir(parents=True, exist_ok=True)

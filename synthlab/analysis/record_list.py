@@ -128,7 +128,7 @@ def load_records(results: str | os.PathLike[str] = "results", where: Where = Non
     table = collection.table()
     damaged = collection.damaged
     if damaged:
-        warnings.warn(f"{len(damaged)} damaged records are left out: {'; '.join(damaged.values())}", stacklevel=3)
+        warnings.warn(f"{len(damaged)} damaged files are left out: {'; '.join(damaged)}", stacklevel=3)
     for line in collection.unknown_lines():
         warnings.warn(line, stacklevel=3)
     return table

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 
-from synthlab.storage.files_base import Files
+from synthlab.storage.files import Folder
 
 Result = TypeVar("Result", bound=BaseModel)
 
@@ -14,7 +14,7 @@ Result = TypeVar("Result", bound=BaseModel)
 class Cache(Generic[Result]):
     """Results of one ``kind`` below ``parts`` of a folder: a file each, written atomically."""
 
-    def __init__(self, files: Files, kind: type[Result]):
+    def __init__(self, files: Folder, kind: type[Result]):
         self.files, self.kind = files, kind
 
     def read(self, identity: str) -> Result | None:

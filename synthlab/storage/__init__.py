@@ -1,1 +1,1 @@
-"""Storage of records: files, the format of a record, and the locks that say who may write which."""
+"""Storage: what a record is, the folder that holds records, and which process trains which run."""

@@ -1,151 +1,161 @@
-"""The places where a store's files can be: a folder, local or shared, or an object store."""
+"""Files below a folder or in an object store, through fsspec. Each is written whole or not at all."""
 
+import json
 import os
 import secrets
-import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from synthlab.config.registry import show
-from synthlab.errors import InputError, StoreError
-from synthlab.storage.files_base import Files, reason_of
-from synthlab.storage.objects import Objects
-from synthlab.storage.safe_reading import check_regular
+from synthlab.errors import InputError, format_error
+
+# The file systems of fsspec that can hold records: object stores and, to try that out, local files and memory.
+ADDRESSES = ("s3", "gs", "gcs", "az", "abfs", "file", "local", "memory")
+DEEPEST = 100  # levels of JSON: more could exceed the recursion limit
 
 
-def files_at(root: Any) -> "Files":
-    """Return the files below ``root``: a path, or the address of an object store such as ``s3://bucket/results``.
-
-    Raises InputError for anything else, without network access, and for a path that cannot exist.
-    """
-    if not isinstance(root, str | os.PathLike) or not str(root):
-        raise InputError(f"results={show(root)}: must be the path of a folder")
-    if "://" in str(root):
-        return Objects(str(root))
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file under another name, flush it to the disk and rename it: a failure leaves the old content."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".partial-{path.name}-{secrets.token_hex(4)}")
     try:
-        os.stat(root)
-    except (FileNotFoundError, NotADirectoryError):
-        pass  # it can be created, or creating it raises
-    except (OSError, ValueError) as error:  # links in a loop, a name that is too long, a null character
-        raise InputError(f"results={root}: cannot be read ({reason_of(error)}); give a folder") from None
-    return Folder(root)
+        with open(partial, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)  # this also frees the space on a full disk
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write ``path`` atomically, by way of a temporary file: a failure leaves the old content."""
-    Folder(path.parent).write(path.name, text.encode())
+def reason_of(error: Exception) -> str:
+    """Return the system's reason for an error, in a few words."""
+    return getattr(error, "strerror", None) or " ".join(str(error).split())
 
 
-class Folder(Files):
-    """Files of a folder. Folders are renamed when they are complete, which also works on shared file systems."""
-
-    def __init__(self, root: str | os.PathLike[str]):
-        self.root = Path(root)
-
-    def exists(self):
-        return self.root.is_dir()
-
-    def names(self, folder):
-        try:
-            return sorted(os.listdir(self.root / folder))
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-
-    def read(self, path):
-        check_regular(self.root / path)
-        return (self.root / path).read_bytes()
-
-    def write(self, path, data):
-        whole = self._make_parent(path)
-        partial = whole.with_name(f".partial-{whole.name}-{secrets.token_hex(4)}")
-        try:
-            _write_through(partial, data)
-            partial.replace(whole)
-        finally:
-            partial.unlink(missing_ok=True)
-
-    def create(self, path, data):
-        whole = self._make_parent(path)
-        partial = whole.with_name(f".partial-{whole.name}-{secrets.token_hex(4)}")
-        try:
-            partial.write_bytes(data)
-            try:
-                os.link(partial, whole)  # fails if the file exists; existing files are complete
-            except FileExistsError:
-                return False
-            except OSError:  # this file system has no links
-                return _create_exclusively(whole, data)
-        finally:
-            partial.unlink(missing_ok=True)
-        return True
-
-    def write_group(self, folder, files):
-        whole = self._make_parent(folder)
-        partial = whole.with_name(f".partial-{whole.name}-{secrets.token_hex(4)}")
-        try:
-            partial.mkdir()
-            for name, data in files.items():
-                _write_through(partial / name, data)
-            partial.rename(whole)
-        except OSError:  # another process may have created it in the meantime
-            if not whole.is_dir():
-                raise
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)  # also frees the space on a full disk
-
-    def holds_group(self, folder, last):
-        return (self.root / folder).exists()
-
-    def groups(self, folder, last):
-        return [name for name in self.names(folder) if not name.startswith(".partial-")]
-
-    def move(self, folder, to):
-        (self.root / folder).rename(self._make_parent(to))
-
-    def remove(self, path):
-        whole = self.root / path
-        if whole.is_dir():
-            shutil.rmtree(whole, ignore_errors=True)
-        else:
-            whole.unlink(missing_ok=True)
-
-    def modified(self, path):
-        with suppress(FileNotFoundError):
-            return (self.root / path).stat().st_mtime
-        return None
-
-    def path(self, path):
-        return str(self.root / path)
-
-    def _make_parent(self, path: str) -> Path:
-        whole = self.root / path
-        whole.parent.mkdir(parents=True, exist_ok=True)
-        return whole
-
-
-def _write_through(path: Path, data: bytes) -> None:
-    """Write a file and flush it to disk: otherwise a rename may reach the disk before the content."""
-    with open(path, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _create_exclusively(whole: Path, data: bytes) -> bool:
+def parse_json(data: bytes | str) -> Any:
+    """Return parsed JSON. Raises ValueError if it is invalid, or nested more than ``DEEPEST`` deep."""
     try:
-        with open(whole, "xb") as file:
-            file.write(data)
-    except FileExistsError:
-        return False
-    return True
+        value = json.loads(data)
+    except RecursionError:
+        raise ValueError(f"JSON is nested more than {DEEPEST} deep") from None
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [inner for part in level for inner in _inner(part)]
+        if not level:
+            return value
+    raise ValueError(f"JSON is nested more than {DEEPEST} deep")
+
+
+def _inner(part: Any) -> list[Any]:
+    if isinstance(part, dict):
+        return list(cast(dict[str, Any], part).values())
+    return cast(list[Any], part) if isinstance(part, list) else []
 
 
 @contextmanager
-def listing(files: Files) -> Iterator[None]:
-    """Turn an OSError into one line that names the results folder."""
+def _system_errors() -> Iterator[None]:
+    """Raise the error of any library as an OSError."""
     try:
         yield
-    except OSError as error:
-        raise StoreError(f"results={files.path('')}: cannot be read ({reason_of(error)})") from None
+    except OSError:
+        raise
+    except Exception as error:
+        raise OSError(format_error(error)) from error
+
+
+def _open_local() -> Any:
+    from fsspec.implementations.local import LocalFileSystem
+
+    return LocalFileSystem()
+
+
+class Folder:
+    """The files below ``root``: a path, or the address of an object store such as ``s3://bucket/results``.
+
+    ``local`` is the path of a folder, None for an object store. Methods raise OSError.
+
+    Raises InputError for anything else, without network access, and for a path that cannot exist.
+    """
+
+    def __init__(self, root: str | os.PathLike[str]):
+        if not isinstance(root, str | os.PathLike) or not str(root):
+            raise InputError(f"results={show(root)}: must be the path of a folder")
+        self.address = str(root).rstrip("/") or "/"
+        kind, is_address, place = str(root).partition("://")
+        if is_address and (kind not in ADDRESSES or not place.strip("/") or "::" in place):
+            *kinds, last = (f"{kind}://" for kind in ADDRESSES)
+            raise InputError(f"results={root}: must be a folder, or a place after {', '.join(kinds)} or {last}")
+        self.is_shared = kind != "memory" or not is_address  # whether other processes see these files
+        is_local = not is_address or kind in ("file", "local")
+        self.local = Path(place if is_address else root) if is_local else None
+        try:
+            if self.local is None:
+                import fsspec
+
+                self._system, self._root = fsspec.core.url_to_fs(self.address)
+            else:
+                self._system, self._root = _open_local(), os.path.abspath(self.local)
+                with suppress(FileNotFoundError, NotADirectoryError):  # it can be created, or creating it raises
+                    os.stat(self.local)
+        except Exception as error:  # a package or credentials are missing, links in a loop, a name that is too long
+            what = "reached" if self.local is None else "read"
+            raise InputError(f"results={root}: cannot be {what} ({reason_of(error)}); give a folder") from None
+
+    def path(self, path: str = "") -> str:
+        """Return the full path or address, for messages."""
+        return f"{self.address}/{path}".rstrip("/") if path else self.address
+
+    def exists(self) -> bool:
+        """Return True if the folder exists."""
+        with _system_errors():
+            return self._system.exists(self._root)
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names directly in ``folder``, sorted; none if it does not exist."""
+        if self.local is not None:
+            with suppress(FileNotFoundError, NotADirectoryError):
+                return sorted(os.listdir(self.local / folder))
+            return []
+        with suppress(FileNotFoundError), _system_errors():
+            self._system.invalidate_cache()
+            found = self._system.ls(f"{self._root}/{folder}", detail=False)
+            return sorted(path.rstrip("/").rpartition("/")[2] for path in found)
+        return []
+
+    def open(self, path: str) -> BinaryIO:
+        """Open a regular file for reading. Opening a pipe would block."""
+        if self.local is not None and not stat.S_ISREG(os.stat(self.local / path).st_mode):
+            raise OSError(f"{self.path(path)}: is no regular file")
+        with _system_errors():
+            return self._system.open(f"{self._root}/{path}", "rb")
+
+    def read(self, path: str) -> bytes:
+        """Return the content of a regular file."""
+        with self.open(path) as file, _system_errors():
+            return file.read()
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a file whole."""
+        if self.local is not None:
+            write_whole(self.local / path, data)
+        else:
+            with _system_errors():
+                self._system.pipe_file(f"{self._root}/{path}", data)
+
+    def move(self, path: str, to: str) -> None:
+        """Rename a file."""
+        if self.local is not None:
+            (self.local / to).parent.mkdir(parents=True, exist_ok=True)
+            (self.local / path).rename(self.local / to)
+        else:
+            with _system_errors():
+                self._system.mv(f"{self._root}/{path}", f"{self._root}/{to}")
+
+    def remove(self, path: str) -> None:
+        """Remove a file if it exists."""
+        with suppress(FileNotFoundError), _system_errors():
+            self._system.rm_file(f"{self._root}/{path}")

@@ -1,49 +1,66 @@
-"""Records of runs: the numbers of a run or its failure, and their files.
+"""Records of runs: the numbers of a run, or its failure; and how they are rows of Parquet files and of JSON.
 
-A record is a group of files: ``config.json``, ``metrics.csv`` (a row for each test length), ``training.csv`` (the
-training curve), for some kinds of runs ``outputs.csv``, files of weights where these are saved (``checkpoints.py``),
-and ``status.json``, which holds the outcome, the environment, a checksum of each other file and one of itself.
+A row of a Parquet file holds a run (``to_table``): its id, its settings as JSON, its outcome, its environment, and a
+nested table each for ``metrics`` (a row for each test length), ``training`` (the training curve) and, for some kinds of
+runs, ``outputs``. The seeds are columns of their own, and null in the settings, so that the runs of a sweep share a few
+texts of settings, each of which is stored and checked once. Numbers are exact.
 """
 
-import csv
 import hashlib
 import json
+import os
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from io import StringIO
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from synthlab.config import argument_checks
 from synthlab.config.base import Config, kind_of
-from synthlab.errors import OlderRecord, UnknownKind, format_error, is_of_memory
-from synthlab.storage.checkpoints import is_weights, weights_name
-from synthlab.storage.safe_reading import NotRegular, parse_json
+from synthlab.errors import OlderRecord, UnknownKind, format_error
+from synthlab.storage.files import parse_json
 
 if TYPE_CHECKING:
     from synthlab.training.trained import TrainedModel
 
-SHOWN = 40  # the most characters of a file's content that a message repeats, escaped
-WHOLE = ("length", "step")  # columns of integers
-STATUS = "status.json"
-# Keys of status.json; older records without its own checksum can be read too.
-KEYS = {"results_version", "status", "diverged_at", "environment", "sha256"}
-
-
-# Errors of a disk or a network do not count as damage.
-GONE = (FileNotFoundError, NotADirectoryError, IsADirectoryError, NotRegular)
-# The files of a record, besides its status and its weights.
-FILES = {"config.json", "metrics.csv", "training.csv", "outputs.csv"}
-LONGEST = 64  # the most characters of a number in a table
+WHOLE = ("length", "step")  # columns of integers; all others are of double precision
+SEEDS = Config.SEEDS
+GROUP = 256  # rows of a row group, the smallest part of a file that is read
+NESTED = ("metrics", "training", "outputs")
+# The columns of a row that are not nested. ``horizon`` follows from the metrics, and saves reading them.
+COLUMNS: dict[str, pa.DataType] = {
+    "id": pa.string(),
+    "kind": pa.string(),
+    "results_version": pa.int64(),
+    "status": pa.string(),
+    "diverged_at": pa.int64(),
+    "horizon": pa.int64(),
+    **dict.fromkeys(SEEDS, pa.int64()),
+    "settings": pa.string(),
+    "environment": pa.string(),
+    "weights_file": pa.string(),
+    "weights_index": pa.int64(),
+    "weights": pa.list_(pa.struct([("step", pa.int64()), ("sha256", pa.string())])),
+}
+REPEATED = ["kind", "status", "settings", "environment", "weights_file"]  # columns of few different values
 
 
 class Damaged(ValueError):
     """A record that differs from what was written; the message describes the damage in a few words."""
+
+
+class SavedWeights(NamedTuple):
+    """Where the weights of a run are: the file of its group, its place there, and a checksum for each step."""
+
+    file: str
+    index: int
+    sha256: dict[int, str]
 
 
 @dataclass(frozen=True)
@@ -93,6 +110,12 @@ class Record:
         """``finished`` or ``diverged``."""
         return "finished" if self.diverged_at is None else "diverged"
 
+    @property
+    def horizon(self) -> int | None:
+        """The horizon of a finished run; None for one that diverged, and for kinds of runs without horizon."""
+        horizon = self.config.measures().horizon
+        return None if horizon is None or self.diverged_at is not None else horizon(self.config, self.metrics)
+
     def settings(self) -> dict[str, Any]:
         """Return the config by dotted key.
 
@@ -139,158 +162,197 @@ def flatten(config: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for key, part in config.items() if key != "kind" for name, value in _flatten(key, part)}
 
 
-def encode_files(record: Record) -> dict[str, bytes]:
-    """Return the files of ``record``, by name; ``status.json`` is the last."""
-    texts = {
-        "config.json": _json(record.config.model_dump()),
-        "metrics.csv": record.metrics.to_csv(index=False),
-        "training.csv": record.training.to_csv(index=False),
-    }
-    if record.outputs is not None:
-        texts["outputs.csv"] = record.outputs.to_csv(index=False)
-    files = {name: text.encode() for name, text in texts.items()}
-    files |= {weights_name(step, record.config): read() for step, read in record.weights.items()}
-    status = {
-        "results_version": record.config.results_version,
-        "status": record.status,
-        "diverged_at": record.diverged_at,
-        "environment": record.environment,
-        "sha256": {name: _digest(data) for name, data in files.items()},
-    }
-    return files | {STATUS: _with_checksum(status)}
-
-
-def record_of(identity: str, status: Mapping[str, Any], read: Callable[[str], bytes]) -> Record:
-    """Return the record called ``identity``, without weights, from its status and its files, which ``read`` reads.
-
-    Raises Damaged, OlderRecord or UnknownKind.
-    """
-    with damage_told():
-        digests = {name: digest for name, digest in status["sha256"].items() if not is_weights(name)}
-        files = {name: check_digest(name, read(name), digest) for name, digest in digests.items()}
-        return Record(
-            config=_present_config(parse_json(files["config.json"]), status["results_version"], identity),
-            metrics=_table(files["metrics.csv"], "length"),
-            training=_table(files["training.csv"], "step", "loss"),
-            diverged_at=status["diverged_at"],
-            environment={**status["environment"]},
-            outputs=_table(files["outputs.csv"]) if "outputs.csv" in files else None,
-        )
-
-
-def status_with(status: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
-    """Return the ``status.json`` of a record with additional ``files``."""
-    more = {name: _digest(data) for name, data in files.items()}
-    return _with_checksum({**status, "sha256": {**status["sha256"], **more}})
-
-
-def status_of(data: bytes) -> dict[str, Any]:
-    """Return the content of ``status.json``. Raises Damaged unless it is as it was written, to the last byte."""
-    with damage_told():
-        status = parse_json(data)
-        missing = KEYS - set(status)
-        if missing:
-            raise Damaged(f"{STATUS} lacks {', '.join(sorted(missing))}")
-        plain = {key: value for key, value in status.items() if key != "checksum"}
-        if set(plain) != KEYS or data not in (_with_checksum(plain), _json(plain).encode()):
-            raise Damaged(f"{STATUS} does not have its checksum")
-        others = [name for name in {**plain["sha256"]} if name not in FILES and not is_weights(name)]
-        if others:
-            raise Damaged(f"{STATUS} names {others[0]!r:.{SHOWN}}, which is no file of a record")
-        return plain
-
-
-def failure_files(failure: Failure) -> dict[str, bytes]:
-    """Return the files of ``failure``, by name; ``status.json`` is the last."""
-    trace = failure.traceback.encode(errors="backslashreplace")  # messages may hold bytes that are not text
-    status = {
-        "results_version": failure.config.results_version,
-        "status": "failed",
-        "error": failure.error,
-        "environment": failure.environment,
-        "config": failure.config.model_dump(),
-        "sha256": {"traceback.txt": _digest(trace)},
-    }
-    return {"traceback.txt": trace, STATUS: _with_checksum(status)}
-
-
-def failure_of(identity: str, files: Mapping[str, bytes]) -> Failure:
-    """Return the failure of the run called ``identity`` from its ``files``.
-
-    Raises Damaged, OlderRecord or UnknownKind.
-    """
-    with damage_told():
-        status = parse_json(files[STATUS])
-        plain = {key: value for key, value in status.items() if key != "checksum"}
-        if files[STATUS] != _with_checksum(plain):
-            raise Damaged(f"{STATUS} does not have its checksum")
-        trace = check_digest("traceback.txt", files["traceback.txt"], status["sha256"]["traceback.txt"])
-        config = _present_config(status["config"], status["results_version"], identity)
-        return Failure(config, status["error"], trace.decode(), status["environment"])
-
-
-@contextmanager
-def damage_told() -> Iterator[None]:
-    """Turn any error of reading damaged data into Damaged. Errors of a disk or a network are not damage."""
-    try:
-        yield
-    except (Damaged, OlderRecord, UnknownKind):
-        raise
-    except Exception as error:
-        if is_of_memory(error) or (isinstance(error, OSError) and not isinstance(error, GONE)):
-            raise
-        raise Damaged(format_error(error)) from None
-
-
-def _present_config(raw: Mapping[str, Any], version: int, identity: str) -> Config:
-    """Return the config in the undamaged record called ``identity``."""
-    if "kind" not in raw:
-        raise OlderRecord("it is older than kinds of runs")
-    kind = kind_of(raw)
-    if version != kind.results_version:
-        raise OlderRecord(f"it is of results version {version}; the present one is {kind.results_version}")
-    config = kind.from_raw(raw)
-    if config.id != identity:
-        raise Damaged(f"it holds the run {config.id}")
-    return config
-
-
-def check_digest(name: str, data: bytes, digest: str) -> bytes:
-    """Return the content of a file of a record. Raises Damaged unless it has its checksum."""
-    if _digest(data) != digest:
-        raise Damaged(f"{name} does not have its checksum")
-    return data
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def _with_checksum(status: Mapping[str, Any]) -> bytes:
-    return _json({**status, "checksum": _digest(_json(status).encode())}).encode()
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=1) + "\n"
-
-
-def _table(data: bytes, *needed: str) -> pd.DataFrame:
-    # Not by pandas' reader: it takes a millisecond a file, and some versions do not read floats back to the last bit by
-    # default.
-    names, *rows = csv.reader(StringIO(data.decode()))
-    if not {*needed} <= {*names}:
-        raise Damaged(f"a table lacks {', '.join(sorted({*needed} - {*names}))}")
-    if max(map(len, chain.from_iterable(rows)), default=0) > LONGEST:  # NumPy gives each cell the width of the longest
-        raise Damaged("a table has an entry that is no number")
-    columns = np.array(rows, dtype=str).reshape(len(rows), len(names)).T
-    columns = np.where(columns == "", "nan", columns)  # the text for NaN, which can be a measured value
-    kinds = ["int64" if name in WHOLE else "float64" for name in names]
-    return pd.DataFrame({name: column.astype(kind) for name, column, kind in zip(names, columns, kinds, strict=True)})
-
-
 def _flatten(key: str, value: Any) -> Iterator[tuple[str, Any]]:
     if not isinstance(value, dict):
         yield key, value
         return
     for inner, item in value.items():
         yield from _flatten(key if inner == "name" else f"{key}.{inner}", item)
+
+
+def nested_columns(record: Record) -> tuple[Any, ...]:
+    """Return the columns of the nested tables of a record: only records that have the same share a file."""
+    tables = (record.metrics, record.training, record.outputs)
+    return tuple(None if table is None else tuple(table) for table in tables)
+
+
+def to_table(records: Sequence[Record], weights: Sequence[SavedWeights | None]) -> pa.Table:
+    """Return a row for each record; all have the same ``nested_columns``."""
+    rows = [_row(record, saved) for record, saved in zip(records, weights, strict=True)]
+    columns = {name: pa.array([row[name] for row in rows], kind) for name, kind in COLUMNS.items()}
+    for name in NESTED:
+        tables = [getattr(record, name) for record in records]
+        if tables[0] is not None:
+            columns[name] = _nest(tables)
+    return pa.table(columns)
+
+
+def _row(record: Record, saved: SavedWeights | None) -> dict[str, Any]:
+    config = record.config
+    settings = config.model_dump()
+    seeds = {name: settings[name] for name in SEEDS if name in settings}
+    row = {
+        "id": config.id,
+        "kind": config.kind,
+        "results_version": config.results_version,
+        "status": record.status,
+        "diverged_at": record.diverged_at,
+        "horizon": record.horizon,
+        "settings": json.dumps(settings | dict.fromkeys(seeds)),
+        "environment": json.dumps(record.environment),
+        "weights_file": saved and saved.file,
+        "weights_index": saved and saved.index,
+        "weights": [{"step": step, "sha256": sha256} for step, sha256 in saved.sha256.items()] if saved else [],
+    }
+    return dict.fromkeys(SEEDS) | row | seeds
+
+
+def _nest(tables: Sequence[pd.DataFrame]) -> pa.StructArray:
+    """Return a table in each row, as a struct of lists."""
+    ends = np.cumsum([0, *map(len, tables)])
+    lists = {}
+    for name in tables[0]:
+        kind = np.int64 if name in WHOLE else np.float64
+        values = np.concatenate([table[name].to_numpy(kind) for table in tables])
+        lists[str(name)] = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(values))
+    return pa.StructArray.from_arrays(list(lists.values()), list(lists))
+
+
+class Lists(NamedTuple):
+    """The nested tables of several rows: the values of each column, one row after the other, and where each ends."""
+
+    columns: dict[str, np.ndarray]
+    ends: np.ndarray  # of one number more than rows, from 0
+
+    def frame(self, row: int) -> pd.DataFrame:
+        """Return the table in one row."""
+        begin, end = self.ends[row], self.ends[row + 1]
+        return pd.DataFrame({name: values[begin:end].copy() for name, values in self.columns.items()})
+
+
+def read_lists(rows: pa.Table, name: str) -> Lists:
+    """Return the nested tables in the column ``name`` of ``rows``."""
+    nested = rows[name].combine_chunks()
+    if isinstance(nested, pa.ChunkedArray):  # of no or of several chunks
+        nested = pa.concat_arrays(nested.chunks) if nested.num_chunks else pa.array([], nested.type)
+    lists = {field.name: part for field, part in zip(nested.type, nested.flatten(), strict=True)}
+    sizes = next((part.value_lengths().to_numpy(zero_copy_only=False) for part in lists.values()), np.zeros(len(rows)))
+    ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return Lists({key: part.flatten().to_numpy(zero_copy_only=False) for key, part in lists.items()}, ends)
+
+
+def encode_table(table: pa.Table) -> tuple[bytes, str]:
+    """Return ``table`` as a Parquet file with a checksum for each page; and a checksum of the rest, its footer."""
+    sink = BytesIO()
+    repeated = [*REPEATED, "metrics.length.list.element", "training.step.list.element"]
+    pq.write_table(
+        table, sink, row_group_size=GROUP, compression="zstd", use_dictionary=repeated, write_statistics=False,
+        store_schema=False, write_page_checksum=True,
+    )  # fmt: skip
+    sink.seek(0)
+    return sink.getvalue(), hash_footer(sink)
+
+
+def open_table(file: BinaryIO, checksum: str) -> pq.ParquetFile:
+    """Return a Parquet file of ``encode_table`` to be read. Raises Damaged unless its footer has the checksum."""
+    if hash_footer(file) != checksum:
+        raise Damaged("its footer does not have its checksum")
+    file.seek(0)
+    return pq.ParquetFile(file, page_checksum_verification=True, read_dictionary=REPEATED)
+
+
+def hash_footer(file: BinaryIO) -> str:
+    """Return the checksum of all that Parquet's own checksums leave out: the footer, which describes the rest."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - 8))
+    file.seek(max(0, size - 8 - int.from_bytes(file.read(4), "little")))
+    return hashlib.sha256(file.read()).hexdigest()[:16]
+
+
+def is_damage(error: Exception) -> bool:
+    """Return True for an error of reading that damaged bytes cause, False for one of a disk or a network."""
+    if isinstance(error, OSError):
+        return error.errno is None  # of Arrow
+    return isinstance(error, ValueError | KeyError | TypeError | IndexError | AttributeError)
+
+
+def restore_settings(text: str, seeds: Mapping[str, int | None]) -> dict[str, Any]:
+    """Return the settings of a row as ``Config.model_dump`` gave them."""
+    settings = parse_json(text)
+    return settings | {name: seed for name, seed in seeds.items() if name in settings}
+
+
+@lru_cache(maxsize=10_000)
+def _check_settings(text: str) -> Config:
+    """Return the run that the settings of a row describe, with 0 for each seed."""
+    settings = restore_settings(text, dict.fromkeys(SEEDS, 0))
+    return kind_of(settings).from_raw(settings)
+
+
+def restore_config(row: Mapping[str, Any]) -> Config:
+    """Return the config of a row, given as a mapping. Raises Damaged, OlderRecord or UnknownKind."""
+    kind = kind_of(row)
+    if row["results_version"] != kind.results_version:
+        raise OlderRecord(
+            f"it is of results version {row['results_version']}; the present one is {kind.results_version}"
+        )
+    try:
+        config = _check_settings(row["settings"])
+        seeds = {name: row[name] for name in kind.SEEDS if name in kind.model_fields}
+        config = config.model_copy(update=seeds)
+    except UnknownKind:
+        raise
+    except Exception as error:
+        raise Damaged(format_error(error)) from None
+    if config.id != row["id"]:
+        raise Damaged(f"{row['id']} holds the run {config.id}")
+    return config
+
+
+def to_records(rows: pa.Table) -> Iterator[tuple[dict[str, Any], Callable[[], Record]]]:
+    """Yield each row without its nested tables, and a function that returns its record, as yet without weights.
+
+    The function raises as ``restore_config`` does.
+    """
+    lists = {name: read_lists(rows, name) for name in NESTED if name in rows.column_names}
+    for number, row in enumerate(rows.select(list(COLUMNS)).to_pylist()):
+
+        def restore(number: int = number, row: Mapping[str, Any] = row) -> Record:
+            tables = {name: each.frame(number) for name, each in lists.items()}
+            environment = parse_json(row["environment"])
+            return Record(restore_config(row), diverged_at=row["diverged_at"], environment=environment, **tables)
+
+        yield row, restore
+
+
+def encode_failure(failure: Failure) -> bytes:
+    """Return ``failure`` as JSON, with a checksum."""
+    about = {
+        "id": failure.config.id,
+        "kind": failure.config.kind,
+        "results_version": failure.config.results_version,
+        "status": "failed",
+        "error": failure.error,
+        "traceback": failure.traceback.encode(errors="backslashreplace").decode(),  # messages may be no text
+        "settings": failure.config.model_dump(),
+        "environment": failure.environment,
+    }
+    return json.dumps(about | {"sha256": _hash_json(about)}, indent=1).encode()
+
+
+def decode_failure(data: bytes, identity: str) -> Failure:
+    """Return the failure of the run called ``identity``. Raises Damaged, OlderRecord or UnknownKind."""
+    try:
+        about = parse_json(data)
+        if about.pop("sha256") != _hash_json(about):
+            raise Damaged("it does not have its checksum")
+    except Exception as error:
+        raise Damaged(format_error(error)) from None
+    settings = about["settings"]
+    seeds = {name: settings.get(name) for name in SEEDS}
+    row = about | seeds | {"id": identity, "settings": json.dumps(settings)}
+    return Failure(restore_config(row), about["error"], about["traceback"], about["environment"])
+
+
+def _hash_json(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()

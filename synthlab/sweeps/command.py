@@ -86,7 +86,7 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", c
         lines = lines[:-1] if found else lines
         troubles.append(f"warning: {folder}: cannot be written ({error.strerror}); the records are kept")
     say(*lines)
-    troubles += [f"warning: {where}: a damaged record, set aside here and trained anew" for where in outcome.damaged]
+    troubles += [f"warning: {where}: a damaged file, set aside and its runs trained anew" for where in outcome.damaged]
     failures = _describe_failures(outcome, store, len(runs.asked))
     if failures:
         raise RunsFailed(*troubles, *failures)

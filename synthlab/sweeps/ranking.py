@@ -105,7 +105,8 @@ def _render(ranking: pd.DataFrame, title: str, kind: str) -> str:
 
 def failure_lines(failures: Mapping[str, Failure | None], store: Store, asked: int) -> list[str]:
     """Return lines with the number of failed runs, and the errors of the first few."""
-    lines = [f"failed: {len(failures)} of {asked} runs; each one's traceback is in {store.files.path('failed')}/ID"]
+    show = f"synthlab show ID results={store.files.address}"
+    lines = [f"failed: {len(failures)} of {asked} runs; the traceback of each: {show}"]
     settings = pd.DataFrame([flatten(each.config.model_dump()) for each in failures.values() if each is not None])
     columns = find_varying(settings)
     for identity, failure in list(failures.items())[:FAILED]:

@@ -1,10 +1,13 @@
 """Sweeps: which of many runs are missing, who trains them, and what happens to those that fail."""
 
-import os
+import builtins
+import sys
+import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -14,33 +17,30 @@ from synthlab.analysis.record_list import Records
 from synthlab.config.base import Config
 from synthlab.config.registry import describe_unknown, show
 from synthlab.config.sources import own_classes
-from synthlab.errors import DamagedRecord, InputError, RunsFailed, StoreError
+from synthlab.errors import InputError, RunsFailed, StoreError
 from synthlab.output import tell
-from synthlab.storage.leases import Leases
 from synthlab.storage.records import Failure, Record
 from synthlab.storage.store import Store
-from synthlab.sweeps.progress import ProgressLine
 from synthlab.sweeps.ranking import failure_lines
-from synthlab.sweeps.runs import train_and_record
 from synthlab.sweeps.trackers import Tracker
-from synthlab.sweeps.workers import in_subprocess, map_ensembles
+from synthlab.sweeps.workers import in_subprocess, map_ensembles, train_and_record
 from synthlab.training.devices import count_cores, find_device
 from synthlab.training.ensembles import plan_ensembles
 from synthlab.training.execution import environment
 
 RETRIES = ("none", "failed")
 MOST_WORKERS = 1024
-FEW = 10  # number of runs up to which a store is queried for each
-POLL = 1.0  # seconds between polls for runs that others train
+TERMINAL, LOG = 1.0, 30.0  # seconds between two looks into the store, of a bar in a terminal and of lines in a file
+PATIENCE = 20  # looking takes at most 1 / PATIENCE of the time
 Kept = TypeVar("Kept")
 
 
 @dataclass
 class Outcome(Generic[Kept]):
-    """The runs of a sweep at its end, by identity: what was kept of each record, why others failed.
+    """The runs of a sweep, by identity: what was kept of each record, why others failed.
 
     ``skipped`` counts those recorded before, ``missing`` those that are neither recorded nor failed; ``damaged`` has
-    the new places of damaged records.
+    the new places of damaged files, each with its reason.
     """
 
     kept: dict[str, Kept] = field(default_factory=dict)
@@ -56,10 +56,10 @@ class Sweep(Generic[Kept]):
     def __init__(self, configs: Iterable[Config], store: Store, keep: Callable[[Record], Kept]):
         self.asked = {config.id: config for config in configs}
         self.store, self.keep, self.outcome = store, keep, Outcome[Kept]()
-        self.leases = Leases(store.files)
+        self.missing = list(self.asked.values())  # as of the last look into the store
 
     def prepare(self, retry: str = "none") -> None:
-        """Read recorded runs, and move damaged records away, to be trained anew.
+        """Read recorded runs, and move damaged files away, whose runs are trained anew.
 
         With ``retry="failed"`` failures are removed. Raises InputError for a store that cannot be written, unless
         nothing is missing, and for weights that cannot be saved.
@@ -68,38 +68,29 @@ class Sweep(Generic[Kept]):
             raise InputError(describe_unknown("retry", retry, RETRIES))
         for config in self.asked.values():
             self.store.steps(config)
-        _adopt(self.asked, self.store)
-        there = self._find_existing()
-        self.store.mark(there)
-        for identity in there:
-            self._look_at(identity)
-        self.outcome.skipped = len(self.outcome.kept)
+        self.store.mark(self.asked)
         if retry == "failed":
-            again = self._find_existing("failed")
-            for identity in again:
+            for identity in self.asked.keys() & {*self.store.ids("failed")}:
                 self.store.forget_failure(self.asked[identity])
-            self.leases.tidy(again)
-        if missing := self.find_missing():
+        self.find_missing()
+        self.outcome.skipped = len(self.outcome.kept)
+        if self.missing:
             self.store.make_writable()
-            self.store.tidy()
-            self._tell_of_sources(missing)
+            self._tell_of_sources(self.missing)
 
     def find_missing(self) -> list[Config]:
-        """Return the runs that are neither recorded nor failed, in the order of the request."""
-        there = self.outcome.kept.keys() | self._find_existing() | self._find_existing("failed")
-        return [config for identity, config in self.asked.items() if identity not in there]
+        """Read what has been recorded since the last look; return the runs that are neither recorded nor failed."""
+        kept, damage = self.outcome.kept, True
+        while damage:
+            for record in self.store.read_all(self.asked.keys() - kept.keys()):
+                kept[record.config.id] = self.keep(record)
+            damage = list(self.store.damaged)
+            self.outcome.damaged += map(self.store.set_aside, damage)
+        gone = kept.keys() | {*self.store.ids("failed")}
+        self.missing = [config for identity, config in self.asked.items() if identity not in gone]
+        return self.missing
 
-    def progress(self, shown: bool = True) -> ProgressLine:
-        """Return the progress line of the sweep."""
-        return ProgressLine(self.asked, self.store, self.outcome.skipped, shown)
-
-    def train(
-        self,
-        workers: int = 1,
-        device: str = "cpu",
-        wait: bool = True,
-        tracker: Tracker | None = None,
-    ) -> None:
+    def train(self, workers: int = 1, device: str = "cpu", wait: bool = True, tracker: Tracker | None = None) -> None:
         """Train missing runs that nobody else trains; then ``wait`` for those that others train.
 
         Raises RunsFailed if records can no longer be written.
@@ -108,50 +99,118 @@ class Sweep(Generic[Kept]):
             self.store.check_shared()
         work = partial(train_and_record, store=self.store, device=device, tracker=tracker)
         try:
-            while missing := self.find_missing():
-                began = time.monotonic()
-                latest = self.leases.find_latest({config.id for config in missing})
-                free = [config for config in missing if config.id not in latest or not latest[config.id].alive]
-                if not free and not wait:
+            while missing := self.missing:
+                claims = self.store.claims.find({config.id for config in missing})
+                free = [config for config in missing if config.id not in claims]
+                # Runs whose process died may have ended it, such as for want of memory.
+                dead = [config for config in missing if config.id in claims and not claims[config.id].alive]
+                if not free and not dead and not wait:
                     return
-                if not free:
-                    _pause(began)
-                # A run whose worker died may have crashed it (e.g. out of memory), so retrain it in its own process.
-                suspects = [config for config in free if config.id in latest]
-                others = [config for config in free if config.id not in latest]
-                if not others or self._train_together(others, work, workers, device):
-                    for config in suspects:
-                        self._train_alone(config, work)
-        except BaseException as error:
-            self.leases.release(os.getpid())  # workers that were stopped with the sweep
-            if isinstance(error, StoreError):  # it could be written before, so the disk may be full now
-                raise RunsFailed(*(f"failed: {line}" for line in error.lines)) from None
-            raise
-        self.leases.tidy(self.asked.keys() - {config.id for config in self.find_missing()})
+                if not free and not dead:
+                    time.sleep(TERMINAL)
+                if not free or self._train_together(free, work, workers, device):
+                    for group in plan_ensembles(dead, 1, device):
+                        self._train_apart(group, work)
+                self.find_missing()
+        except StoreError as error:  # it could be written before, so the disk may be full now
+            raise RunsFailed(*(f"failed: {line}" for line in error.lines)) from None
+        self.store.claims.clear(self.asked)
 
     def wait(self) -> None:
         """Wait until nobody trains missing runs any more."""
-        while missing := {config.id for config in self.find_missing()}:
-            began = time.monotonic()
-            if not any(lease.alive for lease in self.leases.find_latest(missing).values()):
-                return
-            _pause(began)
+        while any(claim.alive for claim in self.store.claims.find({each.id for each in self.find_missing()}).values()):
+            time.sleep(TERMINAL)
 
     def end(self) -> Outcome[Kept]:
-        """Return the present outcome."""
-        there = self._find_existing()
-        self.store.mark(there)  # runs that others trained, or that a worker marked
-        for identity in there - self.outcome.kept.keys():
-            self._look_at(identity)
+        """Return the outcome."""
         kept = self.outcome.kept
+        self.outcome.missing = len(self.find_missing() if self.missing else [])
         self.outcome.kept = {identity: kept[identity] for identity in self.asked if identity in kept}
-        failed = self._find_existing("failed") - kept.keys()
-        self.store.mark(failed)
-        self.outcome.failures = {
-            identity: self._failure(config) for identity, config in self.asked.items() if identity in failed
-        }
-        self.outcome.missing = len(self.asked) - len(self.outcome.kept) - len(failed)
+        failed = {*self.store.ids("failed")} - kept.keys()
+        for identity, config in self.asked.items():
+            if identity in failed:
+                failure = self.store.failure(config)  # without its traceback, to save memory
+                self.outcome.failures[identity] = failure and replace(failure, traceback="")
         return self.outcome
+
+    def count(self) -> tuple[str, float]:
+        """Return a line with the numbers of runs, and the number of those that are over; of others, their shares."""
+        recorded = self.store.find_recorded(self.asked)
+        failed = len((self.asked.keys() & {*self.store.ids("failed")}) - recorded)
+        skipped, left = self.outcome.skipped, len(self.asked) - len(recorded) - failed
+        shares = self.store.claims.find(self.asked.keys() - recorded) if left else {}
+        over = len(self.asked) - left + sum(claim.share for claim in shares.values() if claim.alive)
+        return f"{len(recorded) - skipped} done, {failed} failed, {skipped} skipped, {left} left", over
+
+    @contextmanager
+    def progress(self, shown: bool = True) -> Iterator[None]:
+        """Show progress while the block runs, by looking into the store: a bar in a terminal, lines in a file."""
+        from tqdm.auto import tqdm
+
+        moves = sys.stderr.isatty() or hasattr(builtins, "__IPYTHON__")
+        stop, total, begun = threading.Event(), len(self.asked), self.outcome.skipped
+        look = "{bar:24} {desc}| {elapsed} so far, {remaining} to go"
+        bar = tqdm(total=total, initial=begun, bar_format=look, smoothing=0, disable=not (moves and shown))
+
+        def show() -> None:
+            # An error of the store or of the screen must not end a sweep.
+            with suppress(OSError, ValueError, AttributeError, InputError):
+                text, over = self.count()
+                bar.set_description_str(text, refresh=False)
+                bar.update(over - bar.n)
+                bar.refresh()
+                if not moves:
+                    tell(text)
+
+        def watch() -> None:
+            pause = began = 0.0
+            while not stop.wait(max(TERMINAL if moves else LOG, PATIENCE * pause)):
+                began = time.monotonic()
+                show()
+                pause = time.monotonic() - began
+
+        if not shown:
+            yield
+            return
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+            show()
+            bar.close()
+
+    def _train_together(self, configs: list[Config], work: Any, workers: int, device: str) -> bool:
+        """Train the runs in ensembles; return False if a worker was killed.
+
+        Its claims then tell which runs it held. Raises BrokenExecutor for workers that are killed before they hold any.
+        """
+        try:
+            for _ in map_ensembles(work, plan_ensembles(configs, workers, device), workers):
+                pass
+        except BrokenExecutor:
+            if not self.store.claims.find({config.id for config in configs}):
+                raise
+            return False
+        return True
+
+    def _train_apart(self, configs: list[Config], work: Any) -> None:
+        """Train an ensemble whose process was killed in a process of its own; if that is killed too, each run alone.
+
+        A run that is killed alone is recorded as failed.
+        """
+        try:
+            in_subprocess(work, configs)
+        except BrokenExecutor:
+            recorded = self.store.find_recorded({config.id: config for config in configs})
+            for config in (config for config in configs if config.id not in recorded):
+                if len(configs) > 1:
+                    self._train_apart([config], work)
+                else:
+                    error = RuntimeError("its worker was killed twice, perhaps for want of memory")
+                    self.store.write_failure(Failure.from_error(config, error, environment()))
 
     def _tell_of_sources(self, missing: list[Config]) -> None:
         """Print a line if missing runs are recorded with another source of the user's classes."""
@@ -160,73 +219,6 @@ class Sweep(Generic[Kept]):
             names = ", ".join(sorted({name for each in missing for _, name, _ in own_classes(each.model_dump())}))
             what = "1 run was" if number == 1 else f"{number} runs were"
             tell(f"{names}: {what} recorded with another source, or with none; trained anew, and the old records stay")
-
-    def _find_existing(self, folder: str = "runs") -> set[str]:
-        """Return which of the runs are recorded (or ``failed``).
-
-        Small sweeps query each run; large ones list the store once.
-        """
-        if len(self.asked) <= FEW:
-            holds = self.store.holds if folder == "runs" else self.store.has_failed
-            return {identity for identity, config in self.asked.items() if holds(config)}
-        if folder == "runs":
-            return self.store.find_recorded(self.asked)
-        return self.asked.keys() & set(self.store.ids(folder))
-
-    def _failure(self, config: Config) -> Failure | None:
-        failure = self.store.failure(config)
-        return failure and replace(failure, traceback="")  # drop tracebacks to save memory; the store has them
-
-    def _train_together(self, configs: list[Config], work: Any, workers: int, device: str) -> bool:
-        """Train the runs in ensembles; return False if a worker was killed.
-
-        The leases then tell which runs it held. Raises BrokenExecutor for workers that are killed before they hold any.
-        """
-        try:
-            for _ in map_ensembles(work, plan_ensembles(configs, workers, device), workers):
-                pass
-        except BrokenExecutor:
-            if not self.leases.find_latest({config.id for config in configs}):
-                raise
-            return False
-        return True
-
-    def _train_alone(self, config: Config, work: Any) -> None:
-        """Train a run in a process of its own, and record it as failed if that process is killed."""
-        try:
-            in_subprocess(work, [config])
-        except BrokenExecutor:
-            if not self.store.holds(config):
-                error = RuntimeError("its worker was killed twice, perhaps for want of memory")
-                self.store.write_failure(Failure.from_error(config, error, environment()))
-
-    def _look_at(self, identity: str) -> None:
-        try:
-            self.outcome.kept[identity] = self.keep(self.store.read(identity))
-        except DamagedRecord:
-            self._mend(identity)
-
-    def _mend(self, identity: str) -> None:
-        """Move a damaged record away, unless another sweep is repairing it or already has."""
-        with self.store.catch_write_errors(), self.leases.hold([identity]) as held:
-            if not held.numbers or not self.store.holds(self.asked[identity]):
-                return
-            try:
-                self.outcome.kept[identity] = self.keep(self.store.read(identity))
-            except DamagedRecord:
-                self.outcome.damaged.append(self.store.set_aside(identity))
-
-
-def _adopt(asked: Iterable[str], store: Store) -> None:
-    """Copy requested runs that an earlier version recorded elsewhere, and print a line on them."""
-    for where, number in store.adopt(asked).items():
-        what = "1 record of an earlier version was" if number == 1 else f"{number} records of an earlier version were"
-        tell(f"{what} copied from {where}")
-
-
-def _pause(began: float) -> None:
-    """Sleep much longer than the last poll, which began at ``began``, took: polling must cost little time."""
-    time.sleep(max(POLL, 10 * (time.monotonic() - began)))
 
 
 def count_workers(workers: Any) -> int:
@@ -241,8 +233,7 @@ def count_workers(workers: Any) -> int:
 def require_recorded(configs: Iterable[Config], store: Store) -> None:
     """Raise InputError unless ``store`` has every run, since nothing may be trained."""
     asked = {config.id: config for config in configs}
-    _adopt(asked, store)
-    missing = sum(not store.holds(config) for config in asked.values())
+    missing = len(asked) - len(store.find_recorded(asked))
     if missing:
         raise InputError(f"replot=true: {missing} of {len(asked)} runs are not recorded below {store.root}; train them")
 
@@ -261,7 +252,7 @@ def ensure(
 
     Runs of one shape train as an ensemble. Each of ``workers`` processes trains one ensemble at a time, on one thread.
     Records depend neither on the ensembles nor on ``workers``. ``device`` is cpu, cuda or auto (cuda if available,
-    without workers). A damaged record is moved away and its run trained again, with a warning. Runs that failed in an
+    without workers). A damaged file is moved away and its runs trained again, with a warning. Runs that failed in an
     earlier call are tried again; with ``retry="none"`` they are not, and count as failed. The records of a finished
     ensemble are kept if a later one is interrupted. A line says which runs were recorded before, with ``progress`` or
     ``tell_recorded``.
@@ -274,12 +265,12 @@ def ensure(
     sweep.prepare(retry)
     if (progress or tell_recorded) and sweep.outcome.kept:
         tell(describe_recorded([*sweep.outcome.kept.values()], len(sweep.asked)))
-    if sweep.find_missing():
+    if sweep.missing:
         with sweep.progress(progress):
             sweep.train(workers if device == "cpu" else 1, device, tracker=tracker)
     outcome = sweep.end()
-    for folder in outcome.damaged:
-        warnings.warn(f"a damaged record was trained anew; it lies in {folder}", stacklevel=2)
+    for file in outcome.damaged:
+        warnings.warn(f"a damaged file was set aside, and its runs trained anew: {file}", stacklevel=2)
     if outcome.failures:
         raise RunsFailed(*failure_lines(outcome.failures, store, len(sweep.asked)))
     if outcome.missing:

@@ -1,17 +1,99 @@
-"""Worker processes."""
+"""What trains and records an ensemble, here or in worker processes."""
 
+import importlib
 import os
 import signal
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from functools import cache
+from traceback import walk_tb
 from typing import TypeVar
 
 from synthlab.config.base import Config
-from synthlab.storage.leases import release_all
+from synthlab.config.registry import find_changed
+from synthlab.errors import InputError, StoreError
+from synthlab.storage.claims import release_all
+from synthlab.storage.records import Failure
+from synthlab.storage.store import Store
+from synthlab.sweeps.trackers import Tracker, Tracks
+from synthlab.training.execution import environment, execute_together, split_inexact
 
 Done = TypeVar("Done")
+RENEWED = 100  # renewing claims takes at most 1 / RENEWED of the time
+
+
+def train_and_record(
+    configs: Sequence[Config], store: Store, device: str = "cpu", tracker: Tracker | None = None
+) -> None:
+    """Train and record those runs of an ensemble that no other process trains or has trained.
+
+    If the ensemble raises an error, each run is trained again alone, and those that raise it alone are recorded as
+    failed.
+    """
+    with store.catch_write_errors(), store.claims.hold(config.id for config in configs) as claimed:
+        done = store.find_recorded({config.id: config for config in configs}) | {*store.ids("failed")}
+        mine = [config for config in configs if config.id in claimed and config.id not in done]
+        for part in split_inexact(mine, device):
+            _train(part, store, device, tracker)
+
+
+def _train(configs: list[Config], store: Store, device: str, tracker: Tracker | None) -> None:
+    identities, due = [config.id for config in configs], 0.0
+    try:
+        _check_sources(configs)
+        with Tracks(tracker, configs) if tracker else nullcontext() as tracks:
+
+            def observe(step: int, losses: list[float]) -> None:
+                nonlocal due
+                if (began := time.monotonic()) > due:
+                    store.claims.renew(identities, step / configs[0].steps)
+                    due = time.monotonic() + max(1.0, RENEWED * (time.monotonic() - began))
+                if tracks:
+                    tracks.observe(step, losses)
+
+            records = execute_together(configs, observe, device, store.steps(configs[0]))
+            store.write(*records)
+            if tracks:
+                tracks.end(records)
+    except (StoreError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # a model, a map or a task of the user may raise anything
+        if _is_schedulers(error):
+            raise
+        if len(configs) == 1:
+            store.write_failure(Failure.from_error(configs[0], error, environment(device)))
+            return
+        refused: list[str] = []
+        for config in configs:
+            try:
+                _train([config], store, device, tracker)
+            except StoreError as refusal:  # all others are still recorded
+                refused += refusal.lines
+        if refused:
+            raise StoreError(*refused) from None
+
+
+def _check_sources(configs: Iterable[Config]) -> None:
+    """Raise InputError for a class of the user that was edited between the start of the sweep and this training."""
+
+    def find() -> list[str]:
+        return sorted({each for config in configs for each in find_changed(config.model_dump())})
+
+    # A worker that an earlier sweep has left may have imported an earlier source.
+    for name in {each.partition("=")[2].partition(":")[0] for each in find()}:
+        importlib.reload(sys.modules[name])
+    changed = find()
+    if changed:
+        raise InputError(*(f"{each}: its source changed during the sweep; give the command again" for each in changed))
+
+
+def _is_schedulers(error: BaseException) -> bool:
+    """Return True for an exception by which submitit ends a job whose time is up."""
+    frames = walk_tb(error.__traceback__)
+    return any(frame.f_globals.get("__name__", "").startswith("submitit") for frame, _ in frames)
 
 
 def map_ensembles(work: Callable[[list[Config]], Done], plan: list[list[Config]], workers: int) -> Iterator[Done]:

@@ -43,4 +43,4 @@ def train_again(record: Record, step: int) -> bytes:
             f"of another machine or version of torch",
             stacklevel=6,  # the caller of Record.model or load_model, each of which calls open_model
         )
-    return weights_file(ensemble, 0, [config], step)
+    return weights_file(ensemble, 0, 1)

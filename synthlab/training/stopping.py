@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from synthlab.config.base import Config
 from synthlab.config.registry import show
-from synthlab.storage.checkpoints import check_step
 from synthlab.storage.records import Record
+from synthlab.storage.weights import check_step
 from synthlab.training.loop import Observer, Training, train_ensemble
 
 

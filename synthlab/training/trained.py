@@ -17,8 +17,8 @@ from synthlab.errors import InputError
 from synthlab.inspection.activations import Activations, run_with_cache, run_with_hooks
 from synthlab.inspection.hooked import HookedTransformer
 from synthlab.models.transformer import Decoder
-from synthlab.storage.checkpoints import check_step
 from synthlab.storage.records import Record
+from synthlab.storage.weights import check_step
 from synthlab.training.retraining import train_again
 from synthlab.training.weights import load_weights
 
@@ -69,7 +69,7 @@ class TrainedModel(ABC):
             self.module = self.build()
             kept = record.weights.get(self.step)
             weights = train_again(record, self.step) if kept is None else kept()
-        load_weights(self.module, weights, config, self.step)
+        load_weights(self.module, weights, f"the weights of record {config.id} after step {self.step}")
 
     def _warn_of_changes(self) -> None:
         changed = ", ".join(find_changed(self.record.config.model_dump()))

@@ -1,19 +1,12 @@
-"""The weights of one model as a file, in the format of safetensors: numbers and text, never code.
+"""The weights of one model as a file in the format of safetensors: the parameters of an ensemble of one, by name."""
 
-The file holds the parameters of an ensemble of one by name. Its metadata ``run`` is JSON: the ``config``, its
-``results_version``, and, for weights after another step than the last, the ``step``.
-"""
-
-import json
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Any
 
 from torch import Tensor, nn
 
-from synthlab.config.base import Config, identity_of
+from synthlab.config.base import Config
 from synthlab.errors import InputError, format_error
-from synthlab.storage.checkpoints import weights_name
 from synthlab.training.loop import Observer
 
 SHOWN = 40  # the most characters of a file's content that a message repeats, escaped: it may hold anything
@@ -54,48 +47,34 @@ class Checkpoints:
     def _take(self, step: int) -> None:
         for index, files in enumerate(self._files):
             if step in self.steps and step not in files:
-                files[step] = weights_file(self.ensemble, index, self.configs, step)
+                files[step] = weights_file(self.ensemble, index, len(self.configs))
 
 
-def weights_file(ensemble: nn.Module, index: int, configs: Sequence[Config], step: int | None = None) -> bytes:
-    """Return the weight file of the model ``index`` of an ensemble after ``step``, by default the last.
-
-    ``configs[index]`` is the model's config.
-    """
+def weights_file(ensemble: nn.Module, index: int, models: int) -> bytes:
+    """Return the weight file of the model ``index`` of an ensemble of so many ``models``."""
     from safetensors.torch import save
 
-    config, learned = configs[index], {name for name, _ in ensemble.named_parameters(remove_duplicate=False)}
+    learned = {name for name, _ in ensemble.named_parameters(remove_duplicate=False)}
     tensors = {
         # Parameters have a leading dimension of models, buffers are shared. Copies, since parameters of a trained
         # ensemble are views of one matrix.
-        name: (values.chunk(len(configs))[index] if name in learned else values).detach().cpu().clone().contiguous()
+        name: (values.chunk(models)[index] if name in learned else values).detach().cpu().clone().contiguous()
         for name, values in ensemble.state_dict().items()
     }
-    run: dict[str, Any] = {"results_version": config.results_version, "config": config.identifying}
-    if step not in (None, config.steps):
-        run["step"] = step
-    return save(tensors, {"run": json.dumps(run)})
+    return save(tensors)
 
 
-def load_weights(module: nn.Module, data: bytes, config: Config, step: int) -> None:
-    """Load the weights after ``step`` from a file of ``weights_file`` into ``module``, the model of ``config``.
+def load_weights(module: nn.Module, data: bytes, where: str) -> None:
+    """Load the weights in a file of ``weights_file`` into ``module``, the model of the same run.
 
-    Raises InputError for a file that cannot be read, belongs to another run, step or results version, or does not fit.
+    Raises InputError, which names ``where`` they are, for a file that cannot be read or does not fit.
     """
-    where = f"{weights_name(step, config)} of record {config.id}"
-    tensors, run = _read(data, where)
+    from safetensors.torch import load
+
     try:
-        version, identity = run["results_version"], identity_of(run["config"], run["results_version"])
-        found_step = run.get("step", config.steps)
-    except (TypeError, KeyError, RecursionError):
-        raise InputError(f"{where}: does not name its run; synthlab did not write it") from None
-    if version != config.results_version:
-        told = f"{version!r:.{SHOWN}}"
-        raise InputError(f"{where}: is of results version {told}; the present one is {config.results_version}")
-    if identity != config.id:
-        raise InputError(f"{where}: has the weights of another run, {identity}")
-    if found_step != step:
-        raise InputError(f"{where}: has the weights of another step, {found_step!r:.{SHOWN}}")
+        tensors = load(data)
+    except Exception as error:  # arbitrary bytes can cause any error
+        raise InputError(f"{where}: cannot be read ({format_error(error)!r:.{2 * SHOWN}})") from None
     expected, found = _layout(module.state_dict()), _layout(tensors)
     wrong = sorted(expected.items() ^ found.items())
     if wrong:
@@ -106,18 +85,6 @@ def load_weights(module: nn.Module, data: bytes, config: Config, step: int) -> N
     if odd:
         raise InputError(f"{where}: {odd[0]!r:.{SHOWN}} has numbers that are not finite")
     module.load_state_dict(tensors)
-
-
-def _read(data: bytes, where: str) -> tuple[dict[str, Tensor], Any]:
-    """Return the tensors of a file, and its description of the run."""
-    from safetensors.torch import load
-
-    try:
-        tensors = load(data)
-        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])  # the format: its length, then JSON
-        return tensors, json.loads(header.get("__metadata__", {}).get("run", "null"))
-    except Exception as error:  # arbitrary bytes can cause any error
-        raise InputError(f"{where}: cannot be read ({format_error(error)!r:.{2 * SHOWN}})") from None
 
 
 def _layout(tensors: dict[str, Tensor]) -> dict[str, str]:

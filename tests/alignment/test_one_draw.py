@@ -52,7 +52,7 @@ def test_windows_keep_the_positions_of_their_tokens(form):
     assert apart.excess.value > 0.1
 
 
-def test_a_model_that_draws_positions_is_measured_under_one_draw():
+def test_drawn_positions_are_measured_under_one_draw():
     config = small("encoding=randomized", "evaluation.sequences=64")
     language, encoding = LANGUAGES.build(config.task), build_models([config]).encoding
 

@@ -1,15 +1,12 @@
 """The command that compares runs: what it takes, writes and refuses."""
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
 from support.records import encoded, made, record
 from synthlab.collect import collect
-from synthlab.compare import _read, main
-from synthlab.errors import InputError
+from synthlab.compare import main
 from synthlab.storage.store import Store
 
 
@@ -65,10 +62,11 @@ def test_a_table_in_a_file_gives_the_same_numbers(command, tmp_path, name):
 
 
 def test_damaged_runs_are_told_of(command, tmp_path):
-    (tmp_path / "results" / "runs" / made(1)[0].config.id / "metrics.csv").write_text("damaged")
+    path = min(tmp_path.glob("results/runs/*.parquet"))
+    path.write_bytes(path.read_bytes()[:-1])
     status, _, err = command()
     assert status == 0
-    assert err.startswith("warning: 1 damaged record")
+    assert err.startswith("warning: 1 damaged file")
     assert err.count("\n") == 1
 
 
@@ -95,39 +93,3 @@ def test_the_command_refuses_in_one_line_and_writes_nothing(command, tmp_path, w
     assert err.count("\n") == 1
     assert not (tmp_path / "compare.png").exists()
     assert (tmp_path / "foreign.csv").read_text() == "a,b\n1,2\n"
-
-
-@pytest.fixture
-def tables(command, tmp_path) -> tuple[Path, Path]:
-    """A table of collect, and where one that is cut off may lie."""
-    collect(tmp_path / "results", tmp_path / "whole.csv")
-    return tmp_path / "whole.csv", tmp_path / "cut.csv"
-
-
-def test_a_table_that_ends_within_a_line_is_refused(tables):
-    whole, cut = tables
-    content = whole.read_bytes()
-    for end in range(len(content) - 1, 0, -1):
-        cut.write_bytes(content[:end])
-        if content[end - 1 : end] == b"\n":
-            break
-        with pytest.raises(InputError, match="its last line is cut off"):
-            _read(str(cut), None)
-    table = _read(str(whole), None)
-    assert len(table) == content.count(b"\n") - 1
-    assert "rows" not in table
-
-
-def test_a_table_of_collect_that_lacks_rows_is_refused(tables):
-    whole, cut = tables
-    lines = whole.read_bytes().splitlines(keepends=True)
-    for kept in range(2, len(lines)):
-        cut.write_bytes(b"".join(lines[:kept]))
-        with pytest.raises(InputError, match=r"cannot be read \(its last rows are missing: its column rows is empty"):
-            _read(str(cut), None)
-    cut.write_bytes(b"".join([lines[0], *lines[2:]]))
-    with pytest.raises(InputError, match=rf"\(has {len(lines) - 2} of {len(lines) - 1} rows"):
-        _read(str(cut), None)
-    older = pd.read_csv(whole).drop(columns="rows").iloc[:-1]
-    older.to_csv(cut, index=False)
-    assert len(_read(str(cut), None)) == len(older)

@@ -122,6 +122,8 @@ def test_names_stand_side_by_side_and_are_not_joined():
     )
     medians = dict(points(runs, "encoding median", x="encoding", by=""))
     assert medians == {"rope": 24, "nope": (48 + 72) / 2, "alibi": 72}
+    axes = drawn(runs, x="encoding", by="outrep").axes[0]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["NoPE", "ALiBi", "RoPE"]
 
 
 @pytest.mark.parametrize("x", ["length", "task"])
@@ -142,6 +144,9 @@ def test_series_look_different(x):
         ({"x": "task", "by": "task"}, "by=task: "),
         ({"metric": "horizon"}, "x=length: "),
         ({"path": "x.bmp"}, "path=x.bmp: "),
+        ({"path": "/nowhere/x.png"}, "path=/nowhere/x.png: cannot be written"),
+        ({"length": 4}, "length=4: "),
+        ({"x": "task", "length": 13}, "length=13: "),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(asked, said):

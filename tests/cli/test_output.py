@@ -61,7 +61,7 @@ def test_workers_train_though_streams_are_closed(tmp_path):
     given = [*to_overrides(QUICK), f"results={tmp_path}", "task=mean,sum", "train_length=4,5", "workers=2"]
     command = [sys.executable, "-m", "synthlab", "-m", *given]
     assert subprocess.run(command, preexec_fn=close, timeout=120, check=False).returncode == 0
-    assert len(list((tmp_path / "runs").iterdir())) == 4
+    assert len(Store(tmp_path).ids()) == 4
 
 
 @pytest.mark.parametrize(

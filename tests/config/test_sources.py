@@ -18,7 +18,7 @@ from synthlab.config.registry import find_changed
 from synthlab.config.sources import hash_source, is_labs, own_classes, without_sources
 from synthlab.errors import InputError
 from synthlab.storage.store import Store
-from synthlab.sweeps.runs import train_and_record
+from synthlab.sweeps.workers import train_and_record
 
 CLASS = '''
 import torch

@@ -32,15 +32,14 @@ def own(tmp_path, monkeypatch) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_figure_of_ones_own_shows_what_is_measured_of_its_models(invoke, own, tmp_path):
+def test_a_figure_of_ones_own(invoke, own, tmp_path):
     outcome = invoke("experiments", *own, "save=weights", f"results={tmp_path}")
     assert outcome.status == 0, outcome.err
     drawn = pd.read_csv(tmp_path / "output_alignment" / "figures" / "headsmain.csv")
     grid = [[outrep, task] for outrep in ("identity", "rsqrt") for task in ("length", "sum")]
     assert drawn[["outrep", "task"]].values.tolist() == grid
     assert set(drawn["seeds"]) == {2}
-    store = Store(tmp_path)
-    records = [store.read(path.name) for path in (tmp_path / "runs").iterdir()]
+    records = list(Store(tmp_path))
     assert all(record.weights for record in records)
     chosen = [r for r in records if r.config.outrep["name"] == "rsqrt" and r.config.task["name"] == "sum"]
     expected = sorted(heads_of(record.model()).lost for record in chosen)

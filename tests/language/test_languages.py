@@ -86,6 +86,7 @@ def test_drawn_tokens_are_as_likely_as_predicted(name):
         ("recall", {"keys": 500, "values": 500}, "task.keys=500: "),
         ("tracking", {"facts": 0.2, "questions": 0.3, "links": 0.6}, "task.links=0.6: "),
         ("tracking", {"keys": 4, "values": 2}, "task.keys=4: "),
+        ("tracking", {"keys": 100, "values": 2}, "task.keys=100: "),
     ],
 )
 def test_bad_settings_are_refused(name, changes, message):

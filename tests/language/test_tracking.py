@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from support.facts import enumerated
 from support.frequencies import assert_drawn_from, assert_uniform
 from support.small import small
+from synthlab.errors import InputError
 from synthlab.language import family
 from synthlab.language.construction import build_models
 from synthlab.language.languages.tracking import Tracking
@@ -123,6 +124,11 @@ def test_keys_values_and_places_of_links_are_uniform():
     assert_uniform(known, range(5))
     assert_uniform((answers - language.first_answer).tolist(), range(2))
     assert_uniform(links, range(place + 1, length - 1))
+
+
+def test_a_text_has_room_for_the_link():
+    with pytest.raises(InputError, match="length=2: "):
+        Tracking(**TINY).questions(1, 2, 0.5, stream(0, "questions"), "tracking")
 
 
 def test_each_kind_is_measured_at_every_depth_and_length():

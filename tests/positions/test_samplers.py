@@ -75,7 +75,7 @@ def test_every_sorted_subset_is_equally_likely():
     assert_drawn_from(tuples(drawn), dict.fromkeys(combinations(range(6), 3), 1 / 20))
 
 
-def test_clex_draws_a_length_for_each_call_and_keeps_both_ends():
+def test_clex_draws_a_length_for_each_call():
     exact = {(0, 1, 2): 1 / 2} | {(0, middle, 5): 1 / 8 for middle in (1, 2, 3, 4)}
     sampler, source = ClexPositions(factor=2), generator()
     calls = [sampler.positions(5, 3, source) for _ in range(2000)]

@@ -52,15 +52,12 @@ def test_a_stopped_run_is_the_model_of_that_step():
     ("overrides", "line"),
     [
         (["curriculum.start=11"], "curriculum.start=11: must be at most train_length=10"),
-        (["curriculum.start=0"], "curriculum.start=0: must be greater than 0"),
-        (["curriculum.start=2", "curriculum.until=1.5"], "curriculum.until=1.5: must be less than or equal to 1"),
         (["stop.loss=1e-4", "stop.every=3"], "stop.every=3: must be a multiple of protocol.record_every=2"),
-        (["stop.loss=0"], "stop.loss=0: must be greater than 0"),
         (["stop.exact=1.0"], "stop.exact=1.0: unknown key; choose from every, loss, sequences"),
         (["task=text", "stop.loss=1.0"], "stop.loss=1.0: only tasks with a number or a sequence for an answer have it"),
     ],
 )
-def test_bad_settings_are_refused_in_one_line(overrides, line):
+def test_bad_settings_are_refused(overrides, line):
     with pytest.raises(InputError) as error:
         config(*overrides)
     assert len(error.value.lines) == 1

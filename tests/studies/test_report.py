@@ -11,13 +11,11 @@ from support.pages import Page
 from support.records import record
 from synthlab.config.composition import to_overrides
 from synthlab.studies.checks import Check, Witnesses
-from synthlab.studies.intervals import ConfidenceInterval, GroupEstimate
 from synthlab.studies.presentation.figure_files import Point
 from synthlab.studies.presentation.report import (
     Picture,
     deviations,
     format_median,
-    format_word,
     verdict_lines,
     verdict_table,
     write_report,
@@ -102,31 +100,3 @@ def test_table_of_intervals_by_hand():
     [row] = verdict_table([Verdict(CLAIMS["1a"], "Figure 1", [check], [])]).to_dict("records")
     assert [row[key] for key in ("least", "low", "high", "greatest", "coverage")] == [1, 2, 9, 11, 1 - 2 * 37 / 1024]
     assert (row["answer"], row["agree"], format_median(check)) == ("holds", 9, "5.5 [2, 9]")
-
-
-def test_verdicts_on_estimates():
-    check = Check(
-        "x", np.array([0.3]), low=0.0, estimate=GroupEstimate(ConfidenceInterval(-0.1, 0.7, 0.95), 7, "encodings")
-    )
-    verdict = Verdict(CLAIMS["1a"], "Figure 1", [check, Check("y", np.array([0.3] * 5), low=0.0)], [])
-    assert (check.answer, verdict.word, format_median(check)) == ("undecided", "undecided", "0.3 [-0.1, 0.7]")
-    assert format_word(verdict.word, verdict.witnesses) == "undecided at 7 encodings"
-    assert not check.is_enough_for_auto
-    few = check._replace(estimate=check.estimate._replace(number=3))
-    assert (few.answer, format_word(few.answer, few.witnesses)) == ("few seeds", "3 encodings: no verdict")
-    [row, other] = verdict_table([verdict]).to_dict("records")
-    assert (row["number"], row["of"], row["coverage"]) == (7, "encodings", 0.95)
-    assert (other["number"], other["of"], other["seeds"]) == (5, "seeds", 5)
-
-
-def test_untested_checks_have_a_reason():
-    untested = CHECKS[0]._replace(untested="none of the runs fits")
-    verdict = Verdict(CLAIMS["1a"], "Figure 1", [untested, CHECKS[1]], [])
-    assert verdict_lines([verdict]) == [
-        "1a (Figure 1): undecided, 1 of 2 checks holds, 1 not tested "
-        "(at half the thresholds: undecided, at twice: does not hold)",
-        "    not tested: a <b> & c: none of the runs fits",
-    ]
-    first, second = verdict_table([verdict]).to_dict("records")
-    assert (first["answer"], first["answer_twice"], first["median"]) == ("not tested", "not tested", 1.5)
-    assert (first["why_untested"], second["why_untested"]) == ("none of the runs fits", "")

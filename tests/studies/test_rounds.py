@@ -10,6 +10,7 @@ import pytest
 from experiments.output_alignment.paper import PAPER
 from support.records import record
 from synthlab.storage.records import Record
+from synthlab.storage.store import Store
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence
 from synthlab.studies.overrides import Overrides
@@ -141,7 +142,7 @@ def command(invoke, quick, tmp_path, monkeypatch):
     """Call ``synthlab study`` on the made-up figure and claims."""
     monkeypatch.setattr("experiments.output_alignment.paper.PAPER", MINE)
     # Whether ensembles are exact is tested elsewhere, and takes longer than training these.
-    monkeypatch.setattr("synthlab.sweeps.runs.split_inexact", lambda configs, _: [configs])
+    monkeypatch.setattr("synthlab.sweeps.workers.split_inexact", lambda configs, _: [configs])
     panels = {"a": OWN["panels"]["a"] | {"claims": ["early", "late"]}}  # each is drawn, which takes time
     own = tmp_path / "conf" / "study" / "output_alignment"
     own.mkdir(parents=True)
@@ -159,7 +160,7 @@ def test_a_command_trains_round_after_round(command, tmp_path, monkeypatch):
     assert first.status == 0, first.err
     told = [line for line in first.err.splitlines() if line.startswith("seeds=auto: ")]
     assert len(told) == 2
-    assert len(list((tmp_path / "runs").iterdir())) == 15
+    assert len(Store(tmp_path).ids()) == 15
     drawn = pd.read_csv(tmp_path / "output_alignment" / "figures" / "owna.csv")
     assert {name: set(rows["seeds"]) for name, rows in drawn.groupby("series")} == {"nope": {5}, "rope": {10}}
     assert pd.read_csv(tmp_path / "output_alignment" / "claims.csv")["seeds"].tolist() == [5, 5, 10]
@@ -171,3 +172,10 @@ def test_a_command_trains_round_after_round(command, tmp_path, monkeypatch):
     assert again.err.count("runs to train: 0") == 2
     redrawn = command("replot=true")
     assert (redrawn.status, redrawn.out, redrawn.err, written(tmp_path)) == (0, first.out, "", before)
+    kept = [record for record in Store(tmp_path) if record.config.seed != 7]
+    shutil.rmtree(tmp_path / "runs")
+    Store(tmp_path).write(*kept)
+    refused = command("replot=true")
+    assert refused.status == 2
+    assert refused.err.startswith("error: replot=true: 1 of 5 runs are not recorded below")
+    assert len(refused.err.splitlines()) == 1

@@ -77,6 +77,8 @@ def estimated(low: float, high: float, coverage: float = 0.95) -> Check:
     ("checks", "word"),
     [
         ([HOLDS] * 12, "holds"),
+        ([seeds(3, 3), HOLDS, OPEN], "few seeds"),
+        ([seeds(3, 3), FAILS, FAILS], "does not hold"),  # five of five in two checks of three
         ([FAILS], "does not hold"),
         ([FAILS, OPEN], "undecided"),  # five of five: 30.66 in one check, in one of two 15.4 on average
         ([FAILS, HOLDS], "undecided"),

@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,9 +12,10 @@ from experiments.long_short_alignment.scalar import ScalarConfig
 from support.configs import EXPLOSIVE, QUICK, config
 from support.records import final_weights, record, with_weights
 from support.small import small
+from support.weights import file
 from synthlab.errors import DamagedRecord, InputError, RunsFailed, StoreError
 from synthlab.storage.store import Store
-from synthlab.sweeps.sweep import FEW, Sweep, ensure
+from synthlab.sweeps.sweep import Sweep, ensure
 from synthlab.training import optimizers
 from synthlab.training.execution import execute, execute_together
 
@@ -83,70 +85,65 @@ def test_a_curve_that_differs_before_the_step_is_told_and_one_that_differs_after
     replace(kept, training=kept.training.assign(loss=loss.where(loss.index != 2, 0.5))).model(4)
 
 
-@pytest.mark.parametrize("runs", [1, pytest.param(FEW + 1, marks=pytest.mark.slow)])
+def files(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in folder.glob("runs/*")}
+
+
+@pytest.mark.parametrize("runs", [1, 3])
 def test_checkpoints_join_weights_that_were_kept_before(tmp_path, runs):
     configs = [config(*CURVE, f"seed={seed}") for seed in range(runs)]
     plain = ensure(configs, Store(tmp_path), progress=False)
-    before = {path: path.read_bytes() for path in tmp_path.glob("runs/*/*.csv")}
     ensure(configs, Store(tmp_path, "weights"), progress=False)
-    before |= {path: path.read_bytes() for path in tmp_path.glob("runs/*/weights.safetensors")}
     kept = ensure(configs, Store(tmp_path, [4]), progress=False)
     assert all(list(each.weights) == [4, 9] for each in kept)
+    last = [final_weights(each) for each in kept]
     kept = ensure(configs, Store(tmp_path, "checkpoints"), progress=False)
     assert all(list(each.weights) == [2, 4, 8, 9] for each in kept)
-    assert all(path.read_bytes() == data for path, data in before.items())
+    assert [final_weights(each) for each in kept] == last
     assert [each.environment for each in kept] == [each.environment for each in plain]
-    files = {path: path.stat().st_mtime_ns for path in tmp_path.glob("runs/*/*")}
+    assert all(one.metrics.equals(other.metrics) for one, other in zip(kept, plain, strict=True))
+    before = files(tmp_path)
     for save in ("checkpoints", "weights", [4], [2, 9], None):
         ensure(configs, Store(tmp_path, save), progress=False)
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("runs/*/*")} == files  # nothing was trained again
+    assert files(tmp_path) == before  # nothing was trained again
 
 
 @pytest.mark.parametrize("where", ["folder", "memory://checkpoints/results"])
 def test_reading_records_reads_no_weights(tmp_path, monkeypatch, where):
     store = Store(tmp_path if where == "folder" else where)
-    kept = with_weights(with_weights(record(), b"last"), b"first", step=2)
+    kept = with_weights(with_weights(record(), file(1)), file(2), step=2)
     store.write(kept)
-    read, names = store.files.read, []
-    monkeypatch.setattr(store.files, "read", lambda path: names.append(path.rpartition("/")[2]) or read(path))
+    opened, names = store.files.open, []
+    monkeypatch.setattr(store.files, "open", lambda path: names.append(path.rpartition(".")[2]) or opened(path))
     (found,) = store
-    assert sorted(names) == ["config.json", "metrics.csv", "status.json", "training.csv"]
-    assert found.weights[2]() == b"first"
-    assert names[-1] == "weights-2.safetensors"
+    assert {*names} == {"parquet"}
+    assert found.weights[2]() == file(2)
+    assert names[-1] == "safetensors"
     monkeypatch.undo()
-    assert pickle.loads(pickle.dumps(store.read(kept.config.id))).weights[4]() == b"last"
+    if where == "folder":
+        assert pickle.loads(pickle.dumps(store.read(kept.config.id))).weights[4]() == file(1)
 
 
-@pytest.mark.parametrize("name", ["weights.safetensors", "weights-2.safetensors", "weights-8.safetensors"])
 @pytest.mark.parametrize("gone", [True, False])
-def test_damaged_and_missing_weights_are_mended_by_who_keeps_them(tmp_path, name, gone):
-    run = config(*CURVE)
-    (whole,) = ensure([run], Store(tmp_path, "checkpoints"), progress=False)
-    path = tmp_path / "runs" / run.id / name
+def test_damaged_and_missing_weights_are_mended_by_who_keeps_them(tmp_path, gone):
+    runs = [config(*CURVE, f"seed={seed}") for seed in (0, 1)]
+    whole = ensure(runs, Store(tmp_path, "checkpoints"), progress=False)
+    weights = [{step: load() for step, load in each.weights.items()} for each in whole]
+    (path,) = tmp_path.glob("runs/*.safetensors")
     data = path.read_bytes()
     if gone:
         path.unlink()
     else:
         path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-    step = next(step for step in whole.weights if f"-{step}." in name or (step == 9 and "-" not in name))
-    (left,) = ensure([run], Store(tmp_path), progress=False)  # who keeps none needs none
-    assert left.metrics.equals(whole.metrics)
-    with pytest.raises(DamagedRecord, match=rf"runs/{run.id}: damaged record .*{name}.*; a sweep that keeps"):
-        left.model(step)
-    assert left.model(4).step == 4  # the others are as they were
-    with pytest.warns(UserWarning, match=f"a damaged record was trained anew; it lies in .*damaged/{run.id}-"):
-        (mended,) = ensure([run], Store(tmp_path, "checkpoints"), progress=False)
-    assert path.read_bytes() == data
-    assert torch.equal(values(mended.model(step)), values(with_weights(whole, None).model(step)))
-
-
-def test_the_file_of_another_step_is_refused(tmp_path):
-    (kept,) = execute_together([config(*CURVE)], keep=[2, 4, 9])
-    where = f"of record {kept.config.id}: has the weights of another step"
-    for step, other in ((2, 4), (9, 4), (4, 9)):
-        name = {2: "weights-2", 4: "weights-4", 9: "weights"}[step]
-        with pytest.raises(InputError, match=f"^{name}.safetensors {where}, {other}$"):
-            replace(kept, weights={step: kept.weights[other]}).model(step)
+    left = ensure(runs, Store(tmp_path), progress=False)  # who keeps none needs none
+    assert left[1].metrics.equals(whole[1].metrics)
+    if not gone:
+        with pytest.raises(DamagedRecord, match=f"{path}: damaged .*; a sweep that asks"):
+            [load() for each in left for load in each.weights.values()]
+        with pytest.warns(UserWarning, match=f"a damaged file was set aside, .*{tmp_path}/damaged/.*{path.name}"):
+            ensure(runs, Store(tmp_path, "checkpoints"), progress=False)
+    mended = ensure(runs, Store(tmp_path, "checkpoints"), progress=False)
+    assert [{step: load() for step, load in each.weights.items()} for each in mended] == weights
 
 
 def test_a_run_that_diverges_keeps_none_and_costs_no_other_its_own(tmp_path):
@@ -170,7 +167,7 @@ def test_steps_are_asked_for_in_python(tmp_path):
     assert list(again.weights) == [2, 4]
     with pytest.raises(InputError, match=r"^save=\[3\]: must be a step of the training curve"):
         synthlab.run(**asked, seed=5, save=[3])
-    assert len(list((tmp_path / "runs").iterdir())) == 1
+    assert len(Store(tmp_path).ids()) == 1
 
 
 @pytest.mark.parametrize("where", ["folder", "memory://weights/results"])
@@ -179,43 +176,39 @@ def test_weights_join_a_record_with_the_same_numbers_and_no_other(tmp_path, wher
     kept = record()
     store.write(kept)
     assert not store.holds(kept.config)
-    assert store.find_recorded({kept.config.id: kept.config}) == set()
-    with pytest.raises(StoreError, match="this run gives other numbers .recorded with torch 2 ") as caught:
-        store.write(with_weights(record(scale=1 + 1e-15), b"numbers"))
-    assert f"runs/{kept.config.id}: " in str(caught.value)
+    with pytest.raises(StoreError, match="gives other numbers .recorded with torch 2 ") as caught:
+        store.write(with_weights(record(scale=1 + 1e-15), file(1)))
+    assert f"run {kept.config.id}, trained again, " in str(caught.value)
     assert ", as here: the code of the lab, or what your classes import, is another since);" in str(caught.value)
-    elsewhere = replace(with_weights(record(scale=1 + 1e-15), b"numbers"), environment={"torch": "3", "device": "cpu"})
+    elsewhere = replace(with_weights(record(scale=1 + 1e-15), file(1)), environment={"torch": "3", "device": "cpu"})
     with pytest.raises(StoreError, match=r"recorded with torch 2 .*; here torch 3 on cpu\); its weights"):
         store.write(elsewhere)
-    with pytest.raises(StoreError, match="this run gives other numbers"):
+    with pytest.raises(StoreError, match="gives other numbers"):
         store.write(record(diverged_at=3))
     store.write(kept)  # without weights there is nothing to add
     assert not store.read(kept.config.id).weights
-    store.write(replace(with_weights(kept, b"numbers"), environment={"torch": "3"}))
+    store.write(replace(with_weights(kept, file(1)), environment={"torch": "3"}))
     assert store.holds(kept.config)
     assert store.find_recorded({kept.config.id: kept.config, "0" * 16: record(9).config}) == {kept.config.id}
     found = store.read(kept.config.id)
-    assert (final_weights(found), found.environment) == (b"numbers", kept.environment)
-    store.write(with_weights(kept, b"others"))  # it stays as it is
-    assert final_weights(store.read(kept.config.id)) == b"numbers"
+    assert (final_weights(found), found.environment) == (file(1), kept.environment)
+    store.write(with_weights(kept, file(2)))  # it stays as it is
+    assert final_weights(store.read(kept.config.id)) == file(1)
 
 
-@pytest.mark.parametrize("runs", [2, FEW + 1])
-def test_runs_without_weights_are_trained_again_and_only_those(tmp_path, runs):
-    configs = [config(f"seed={seed}") for seed in range(runs)]
+def test_runs_without_weights_are_trained_again_and_only_those(tmp_path):
+    configs = [config(f"seed={seed}") for seed in range(3)]
     plain = ensure([*configs, config(*EXPLOSIVE)], Store(tmp_path), progress=False)
     store = Store(tmp_path, "weights")
     ensure(configs[:1], store, progress=False)
-    untouched = (store.runs / configs[0].id / "status.json").stat().st_mtime_ns
     sweep = Sweep([*configs, config(*EXPLOSIVE)], store, keep=lambda record: record)
     sweep.prepare()
     assert sweep.outcome.skipped == 2  # one has its weights, one has diverged and has no model
-    assert sweep.progress().count()[2:4] == (2, runs - 1)
+    assert sweep.count() == ("0 done, 0 failed, 2 skipped, 2 left", 2)
     sweep.train()
     kept = list(sweep.end().kept.values())
     assert sweep.outcome.missing == 0
-    assert (store.runs / configs[0].id / "status.json").stat().st_mtime_ns == untouched
-    assert [bool(each.weights) for each in kept] == [True] * runs + [False]
+    assert [bool(each.weights) for each in kept] == [True] * 3 + [False]
     for one, other in zip(plain, kept, strict=True):
         assert one.metrics.equals(other.metrics)
         assert one.environment == other.environment
@@ -227,7 +220,7 @@ def test_runs_without_weights_are_trained_again_and_only_those(tmp_path, runs):
 def test_what_one_run_of_an_ensemble_lacks_costs_no_other_its_record(tmp_path):
     configs = [config(f"seed={seed}") for seed in range(3)]
     Store(tmp_path).write(replace(record(), config=configs[0]))
-    with pytest.raises(RunsFailed, match=f"runs/{configs[0].id}: .* gives other numbers"):
+    with pytest.raises(RunsFailed, match=f"run {configs[0].id}, trained again, gives other numbers"):
         ensure(configs, Store(tmp_path, "weights"), progress=False)
     assert [Store(tmp_path, "weights").holds(each) for each in configs] == [False, True, True]
 
@@ -239,8 +232,8 @@ def test_a_run_that_raises_when_trained_again_is_not_recorded_as_failed(tmp_path
     broken = [config("task.name=support.user_classes:Broken", f"seed={seed}") for seed in range(runs)]
     ensure(broken[:1], Store(tmp_path), progress=False)
     flag.touch()
-    again = "training it again for its weights failed"
-    line = rf"runs/{broken[0].id}: {again} .*ZeroDivisionError: over and under.; the record stays"
+    again = f"training run {broken[0].id} again for its weights failed"
+    line = rf"{again} .*ZeroDivisionError: over and under.; the record stays"
     with pytest.raises(RunsFailed, match=line):
         ensure(broken, Store(tmp_path, "weights"), progress=False)
     assert broken[0].id not in set(Store(tmp_path).ids("failed"))

@@ -26,18 +26,14 @@ def sweep(results: Path, *more: str, **environment: str) -> subprocess.Completed
     return subprocess.run(words, cwd=cwd, env=everything, capture_output=True, text=True, timeout=300, check=False)
 
 
-def read_numbers(results: Path) -> dict[str, dict[str, bytes]]:
-    """Return all files of all records but those that say when and where."""
-    runs = {identity: results / "runs" / identity for identity in Store(results).ids()}
-    return {
-        identity: {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "status.json"}
-        for identity, folder in runs.items()
-    }
+def numbers(results: Path) -> dict[str, str]:
+    """All numbers of all records, exactly."""
+    return {each.config.id: each.metrics.to_csv() + each.training.to_csv() for each in Store(results)}
 
 
 @pytest.fixture(scope="module")
-def serial(tmp_path_factory) -> dict[str, dict[str, bytes]]:
-    """The records that one process makes of the sweep."""
+def serial(tmp_path_factory) -> dict[str, str]:
+    """What one process makes of the sweep."""
     results = tmp_path_factory.mktemp("serial")
     done = sweep(results, "workers=1")
     assert done.returncode == 0, done.stderr

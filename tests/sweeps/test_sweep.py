@@ -15,9 +15,7 @@ from support.configs import EXPLOSIVE, config
 from support.processes import at_once
 from support.records import record
 from synthlab.config.composition import compose_raw
-from synthlab.errors import RunsFailed, StoreError
-from synthlab.storage.files import Folder
-from synthlab.storage.leases import Leases
+from synthlab.errors import RunsFailed
 from synthlab.storage.store import Store
 from synthlab.sweeps.ranking import rank_runs, render_rankings, summarize_run
 from synthlab.sweeps.sweep import Sweep, ensure
@@ -42,24 +40,24 @@ def test_a_failed_run_has_a_status_a_tag_and_a_traceback_and_the_others_are_trai
     assert caught.value.lines[0].startswith("failed: 1 of 3 runs")
     assert caught.value.lines[1].endswith(f"{bad.id} seed=0: {BROKEN}: ZeroDivisionError: over and under")
     assert all(map(store.holds, good))
-    assert list(store.ids("failed")) == [bad.id]
+    assert store.ids("failed") == [bad.id]
     failure = store.failure(bad)
     assert failure.config == bad
     assert failure.traceback.startswith("Traceback (most recent call last)")
     assert "in targets" in failure.traceback
     assert set(synthlab.load_records(tmp_path, "tag=pilot")["status"]) == {"finished", "failed"}
-    assert Leases(store.files).find_latest() == {}
+    assert not list(tmp_path.glob("claims/*"))
 
     flag.unlink()  # mended: from Python it is tried again without being told to
     assert len(ensure([bad], store, progress=False)) == 1
-    assert list(store.ids("failed")) == []
+    assert store.ids("failed") == []
 
 
 def test_what_others_train_is_left_to_them_and_waited_for(tmp_path):
     store, configs = Store(tmp_path), [config(f"seed={seed}") for seed in range(3)]
     sweep = Sweep(configs, store, keep=lambda record: record)
     done = threading.Event()
-    with Leases(store.files).hold([configs[0].id]):
+    with store.claims.hold([configs[0].id]):
         sweep.train(wait=False)
         assert set(store.ids()) == {each.id for each in configs[1:]}
         waiting = threading.Thread(target=lambda: (sweep.train(), done.set()))
@@ -119,9 +117,9 @@ def test_a_sweep_goes_on_after_failures_and_names_them(invoke, quick, tmp_path, 
     outcome = invoke("synthlab", *arguments)
     assert outcome.status == 1
     assert "2 done, 2 failed, 0 skipped, 0 left" in outcome.err
-    assert f"failed: 2 of 4 runs; each one's traceback is in {tmp_path}/failed/ID" in outcome.err
+    assert f"failed: 2 of 4 runs; the traceback of each: synthlab show ID results={tmp_path}" in outcome.err
     told = rf"^  [0-9a-f]{{16}} seed=[01]: {BROKEN}: ZeroDivisionError: over and under$"
-    assert len(re.findall(told, outcome.err, re.MULTILINE)) == 2
+    assert len(re.findall(told, outcome.err, re.M)) == 2
     assert "Traceback" not in outcome.err + outcome.out
     flag.unlink()
     assert invoke("synthlab", *arguments).status == 1  # what failed is left alone
@@ -137,7 +135,7 @@ def test_a_sweep_that_is_all_there_needs_nothing_writable(invoke, quick, tmp_pat
     def read_only(*_, **__):
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr("synthlab.storage.files.Folder.write", read_only)
+    monkeypatch.setattr("synthlab.storage.files.write_whole", read_only)
     again = invoke("synthlab", *quick, "-m", "seed=0,1")
     assert again.status == 0
     assert "cannot be written (Read-only file system); the records are kept" in again.err
@@ -176,40 +174,43 @@ def test_combinations_rank_by_their_median_error_and_what_has_none_is_last():
     assert "diverged" in render_rankings({"regression": lost})
 
 
-def test_two_sweeps_that_find_one_record_damaged_mend_it_once(tmp_path):
-    store, run = Store(tmp_path), config()
-    ensure([run], store, progress=False)
-    (store.runs / run.id / "metrics.csv").write_text("")
-    with Leases(store.files).hold([run.id]):  # another one is at it
-        assert Sweep([run], store, keep=summarize_run).end().damaged == []
-    assert store.holds(run)
-    assert len(Sweep([run], store, keep=summarize_run).end().damaged) == 1
-    assert not store.holds(run)
-
-
-def test_a_disks_error_is_no_damage(tmp_path, monkeypatch):
-    store, run = Store(tmp_path), config()
-    ensure([run], store, progress=False)
-
-    def broken(*_):
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(Folder, "read", broken)
-    with pytest.raises(StoreError, match=f"{run.id}: cannot be read .Input/output error."):
-        Sweep([run], store, keep=summarize_run).prepare()
-    monkeypatch.undo()
-    assert store.holds(run)
+def test_two_sweeps_that_find_one_file_damaged_mend_it_once(tmp_path):
+    run = config()
+    ensure([run], Store(tmp_path), progress=False)
+    (path,) = tmp_path.glob("runs/*.parquet")
+    path.write_bytes(path.read_bytes()[:-1])
+    sweeps = [Sweep([run], Store(tmp_path), keep=summarize_run) for _ in range(2)]
+    at_once([sweep.prepare for sweep in sweeps])
+    for sweep in sweeps:
+        sweep.train()
+    assert all(sweep.end().missing == 0 for sweep in sweeps)
+    assert len(list(tmp_path.glob("damaged/*"))) == 1
+    assert Store(tmp_path).ids() == [run.id]
 
 
 def test_a_damaged_failure_is_reported(invoke, quick, tmp_path, flag):
     bad = ["-m", "task.name=support.user_classes:Broken", "seed=0"]
     assert invoke("synthlab", *quick, *bad).status == 1
-    (status,) = tmp_path.glob("failed/*/status.json")
-    status.write_text(status.read_text().replace('"seed": 0', '"seed": 7'))
+    (path,) = tmp_path.glob("failed/*.json")
+    path.write_text(path.read_text().replace('"seed": 0', '"seed": 7'))
     collected = invoke("collect", str(tmp_path), "--out", str(tmp_path / "x.csv"))
     assert collected.status == 1
-    assert f"damaged: {status.parent}: damaged record (status.json does not have its checksum)" in collected.err
+    assert f"damaged: {path}: damaged (" in collected.err
     assert "what is known of it is damaged" in invoke("synthlab", *quick, *bad).err
+
+
+def test_one_run_is_shown_by_the_first_digits_of_its_id(invoke, quick, tmp_path, flag):
+    invoke("synthlab", *quick, "-m", "task.name=length,support.user_classes:Broken")
+    store = Store(tmp_path)
+    shown = invoke("show", store.ids()[0][:9], str(tmp_path))
+    assert shown.status == 0
+    assert all(f"  {line}\n" in shown.out for line in ("task: length", "seed: 0", "weights after: none", "tags: none"))
+    assert "training curve" in shown.out
+    failed = invoke("show", store.ids("failed")[0][:9], f"results={tmp_path}")
+    assert failed.out.rstrip().endswith("ZeroDivisionError: over\n  and under")
+    assert "in targets" in failed.out
+    for prefix, why in (("x", "there is no such run"), ("", "2 runs begin so; give more digits")):
+        assert invoke("show", prefix, str(tmp_path)).err == f"error: {prefix}: {why} below results={tmp_path}\n"
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ def test_one_call_writes_everything(invoke, tmp_path, monkeypatch):
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     the_tables_are_whole(folder)
 
-    monkeypatch.setattr("synthlab.sweeps.runs.execute_together", None)  # no run is trained again
+    monkeypatch.setattr("synthlab.sweeps.workers.execute_together", None)  # no run is trained again
     assert invoke("theory", *arguments).status == 0
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from synthlab.config.registry import STRICT
 from synthlab.huggingface.benchmarks.scores import COLUMNS
 from synthlab.huggingface.cache import Cache
-from synthlab.storage.files_base import Files
+from synthlab.storage.files import Folder
 
 VERSION = 1  # raise this when a task with the same samples and model gets other scores
 
@@ -33,7 +33,7 @@ class ScoreCache(Cache[Scored]):
         model: A checksum of everything that decides the model's output, its tokenizer included.
     """
 
-    def __init__(self, files: Files, model: str):
+    def __init__(self, files: Folder, model: str):
         super().__init__(files, Scored)
         self.model = model
 

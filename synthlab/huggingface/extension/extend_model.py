@@ -28,8 +28,7 @@ from synthlab.huggingface.extension.training import WindowPlan, make_arguments, 
 from synthlab.huggingface.sparse_attention import sparse_in_training
 from synthlab.output import say
 from synthlab.positions.samplers import SAMPLERS
-from synthlab.storage.files import Folder, write_whole
-from synthlab.storage.safe_reading import parse_json
+from synthlab.storage.files import Folder, parse_json, write_whole
 from synthlab.training.devices import find_device
 
 LOSSES = "losses.json"

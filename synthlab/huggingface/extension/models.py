@@ -12,8 +12,7 @@ from synthlab.errors import InputError, format_error
 from synthlab.huggingface.extension.methods import METHODS
 from synthlab.huggingface.extension.settings import Settings
 from synthlab.huggingface.loading import catch_load_errors, causal_model
-from synthlab.storage.files import Folder
-from synthlab.storage.safe_reading import parse_json
+from synthlab.storage.files import Folder, parse_json
 
 MODEL, SETTINGS = "model", "settings.json"
 OWN_LENGTH = ("plain", "dynamic", "clex")  # methods whose config keeps the original context length

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from synthlab.errors import InputError
 from synthlab.huggingface.perplexity.settings import Settings
-from synthlab.storage.files_base import reason_of
+from synthlab.storage.files import reason_of
 
 LINES = ".jsonl"  # in these files each line is a document, in others the whole file is
 SUFFIXES = (".txt", ".md", LINES)  # suffixes of the files that are read in a folder

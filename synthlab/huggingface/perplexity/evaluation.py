@@ -15,8 +15,7 @@ from synthlab.huggingface.perplexity.scoring import CausalScorer, Part
 from synthlab.huggingface.perplexity.settings import Settings
 from synthlab.huggingface.perplexity.tables import Tables, tables
 from synthlab.output import tell
-from synthlab.storage.files import Folder
-from synthlab.storage.files_base import reason_of
+from synthlab.storage.files import Folder, reason_of
 
 
 class EvaluationResult(NamedTuple):

@@ -105,13 +105,10 @@ def _bytes_of(values: Tensor) -> Any:
 
 
 def _run(settings: Settings) -> TrainedLanguage | None:
-    """Open the run of the lab that is named, by its identity or by the folder of its record; None if it is no run."""
-    path = Path(settings.model)
-    is_pretrained = (path / "config.json").is_file() and not (path / "status.json").is_file()
-    if is_pretrained or not IDENTITY.fullmatch(path.name):
+    """Open the run of the lab that is named, by its identity; None if it is no run."""
+    if not IDENTITY.fullmatch(settings.model) or Path(settings.model).exists():
         return None
-    runs = path.parent.parent if path.parent.name == "runs" else Path(settings.runs)
-    record = Store(str(runs)).read(path.name)
+    record = Store(settings.runs).read(settings.model)
     if not isinstance(record.config, LanguageConfig):
         raise InputError(f"model={settings.model}: is a run of kind {record.config.kind}; must be a language model")
     if record.diverged_at is None and record.config.steps not in record.weights:

@@ -1,10 +1,12 @@
 import pytest
 
 from support.configs import config
+from support.records import record, with_weights
 from support.small import small
+from support.weights import file
 from synthlab.errors import InputError
-from synthlab.storage.checkpoints import check_step, is_weights, step_of, steps_to_keep, weights_name
 from synthlab.storage.store import Store
+from synthlab.storage.weights import check_step, read_weights, steps_to_keep
 
 LONG = ("protocol.steps=100", "protocol.record_every=10")
 TUNED = ("task=hidden_markov", "extension=pi", "alignment.windows=2", "alignment.alpha=0.1")
@@ -63,9 +65,27 @@ def test_what_can_be_kept_is_weights(tmp_path):
         Store(tmp_path, "wieghts")
 
 
-def test_files_are_named_by_their_step():
-    run = config(*LONG)
-    assert [weights_name(step, run) for step in (10, 100)] == ["weights-10.safetensors", "weights.safetensors"]
-    assert [step_of(weights_name(step, run), run) for step in (10, 100)] == [10, 100]
-    for name in ("weights-.safetensors", "weights-010.safetensors", "weights.safetensors.bak", "metrics.csv"):
-        assert not is_weights(name)
+def test_the_models_of_a_group_share_a_file_of_which_each_is_a_slice(tmp_path):
+    kept = [with_weights(with_weights(record(seed), file(seed)), file(seed + 9), step=2) for seed in range(3)]
+    Store(tmp_path).write(*kept)
+    (path,) = tmp_path.glob("runs/*.safetensors")
+    from safetensors import safe_open
+
+    with safe_open(path, "numpy") as group:
+        assert {name: group.get_slice(name).get_shape() for name in sorted(group.keys())} == {
+            "2/head.bias": [3, 3], "2/head.weight": [3, 2, 3], "2/table": [2],
+            "4/head.bias": [3, 3], "4/head.weight": [3, 2, 3], "4/table": [2],
+        }  # fmt: skip
+        assert group.get_tensor("4/head.weight")[1].flat[0] == 1
+    for each in kept:
+        read = Store(tmp_path).read(each.config.id)
+        assert {step: load() for step, load in read.weights.items()} == {s: load() for s, load in each.weights.items()}
+
+
+def test_models_whose_buffers_differ_do_not_share_a_file(tmp_path):
+    kept = [with_weights(record(seed), file(seed, steps=seed)) for seed in range(2)]
+    Store(tmp_path).write(*kept)
+    assert len(list(tmp_path.glob("runs/*.safetensors"))) == 2
+    for each in kept:
+        (read,) = Store(tmp_path).read(each.config.id).weights.values()
+        assert read_weights(read()) == read_weights(file(each.config.seed, steps=each.config.seed))

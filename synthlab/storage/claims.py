@@ -1,0 +1,153 @@
+"""Claims: which process trains which run, so that several sweeps on one folder share the work.
+
+A claim is a file ``claims/ID`` that only one process can create. It names its process, and is written again while that
+process trains. It is dead once its process has ended (on this machine) or has been silent for long (on another one);
+then another process may take its place. In an object store there are no claims.
+"""
+
+import os
+import platform
+import re
+import secrets
+import time
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+SILENT = 600  # seconds after which a process of another machine counts as ended
+_held: set[Path] = set()  # the claims of this process
+
+
+class Claim(NamedTuple):
+    """A claim: whether its process lives, and the share of the training that is done (0 to 1)."""
+
+    alive: bool
+    share: float
+
+
+class Claims:
+    """The claims of one store; ``folder`` is None where there are none."""
+
+    def __init__(self, folder: Path | None):
+        self.folder = folder
+
+    @contextmanager
+    def hold(self, identities: Iterable[str]) -> Iterator[list[str]]:
+        """Claim those of the runs that no living process has claimed, while the block runs; yield them."""
+        if self.folder is None:
+            yield list(identities)
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        mine: list[str] = []
+        try:
+            mine += (identity for identity in identities if self._take(self.folder / identity))
+            yield mine
+        finally:
+            for identity in mine:
+                _release(self.folder / identity)
+
+    def renew(self, identities: Iterable[str], share: float) -> None:
+        """Say that this process is still at its runs, and how far."""
+        for path in (self.folder / identity for identity in identities if self.folder):
+            with suppress(OSError):  # such as a full disk; saving the record will raise
+                path.write_text(_sign(share))
+
+    def find(self, identities: Collection[str]) -> dict[str, Claim]:
+        """Return the claims on the given runs."""
+        found: dict[str, Claim] = {}
+        if self.folder is not None:
+            with suppress(FileNotFoundError):
+                names = os.listdir(self.folder)
+                read = {name: _read(self.folder / name) for name in names if name in identities}
+                found = {name: claim for name, claim in read.items() if claim is not None}
+        return found
+
+    def clear(self, identities: Collection[str]) -> None:
+        """Remove dead claims on the given runs."""
+        for identity, claim in self.find(identities).items():
+            if not claim.alive and self.folder is not None:
+                _release(self.folder / identity)
+
+    def _take(self, path: Path) -> bool:
+        for _ in range(2):
+            try:
+                with open(path, "x") as file:
+                    _held.add(path)
+                    file.write(_sign(0))
+                return True
+            except FileExistsError:
+                claim = _read(path)
+            except OSError:  # a full disk
+                _release(path)
+                raise
+            if claim is not None and claim.alive:
+                return False
+            grave = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+            with suppress(FileNotFoundError):  # another process was faster
+                path.rename(grave)
+                claim = _read(grave)
+                if claim is not None and claim.alive:  # it was, and this is its claim
+                    grave.rename(path)
+                    return False
+                grave.unlink()
+        return False
+
+
+def release_all() -> None:
+    """Release the claims of this process, which is about to end."""
+    for path in list(_held):
+        _release(path)
+
+
+def _release(path: Path) -> None:
+    _held.discard(path)
+    with suppress(OSError):
+        path.unlink()
+
+
+def _sign(share: float) -> str:
+    return f"{_machine()} {os.getpid()} {_read_start(os.getpid())} {share:.3f}\n"
+
+
+def _read(path: Path) -> Claim | None:
+    """Return a claim; None if there is none."""
+    try:
+        words, written = path.read_text(errors="replace").split(), path.stat().st_mtime
+    except OSError:
+        return None
+    if len(words) == 4 and words[0] == _machine() and words[1].isdigit():
+        alive = words[2] == _read_start(int(words[1]))
+    else:  # of another machine, or being written
+        alive = time.time() - written < SILENT
+    done = words[3] if len(words) == 4 and re.fullmatch(r"[01]\.\d{3}", words[3]) else "0"
+    return Claim(alive, float(done))
+
+
+@cache
+def _machine() -> str:
+    """Return a name of this machine, unique until it restarts. It differs between containers of one host name."""
+    parts = [platform.node()]
+    with suppress(OSError):
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8])
+        parts.append(str(os.stat("/proc/self/ns/pid").st_ino))
+    return re.sub(r"[^\w.]", "_", "-".join(parts))
+
+
+def _read_start(pid: int) -> str:
+    """Return when a process was started, in clock ticks since boot where the system tells it; "gone" without one."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return "gone" if fields[0] in "ZX" else fields[19]
+    except OSError:
+        pass
+    if Path("/proc/self/stat").exists():
+        return "gone"
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return "gone"
+    except OSError:
+        pass
+    return "alive"

@@ -1,0 +1,53 @@
+"""Records of the layout before, rewritten: each number as it was."""
+
+import json
+
+import pytest
+
+from experiments.rewrite_records import rewrite
+from support.records import record, unmeasured, with_weights
+from support.weights import file
+from synthlab.errors import InputError
+from synthlab.storage.store import Store
+
+
+def write_before(folder, kept):
+    """Write a record as the layout before had it."""
+    run = folder / "runs" / kept.config.id
+    run.mkdir(parents=True)
+    (run / "config.json").write_text(json.dumps(kept.config.model_dump()))
+    for name in ("metrics", "training", "outputs"):
+        if (table := getattr(kept, name)) is not None:
+            table.to_csv(run / f"{name}.csv", index=False)
+    for step, load in kept.weights.items():
+        name = "weights" if step == kept.config.steps else f"weights-{step}"
+        (run / f"{name}.safetensors").write_bytes(load())
+    status = {"results_version": kept.config.results_version, "status": kept.status, "diverged_at": kept.diverged_at}
+    (run / "status.json").write_text(json.dumps(status | {"environment": kept.environment, "sha256": {}}))
+
+
+def test_a_folder_of_the_layout_before_is_rewritten_with_every_number(tmp_path):
+    kept = [with_weights(with_weights(record(0), file(1)), file(2), step=2), unmeasured(1), record(2, diverged_at=3)]
+    for each in kept:
+        write_before(tmp_path, each)
+    failed = tmp_path / "failed" / record(3).config.id
+    failed.mkdir(parents=True)
+    about = {"config": record(3).config.model_dump(), "error": "ValueError: no", "environment": {"torch": "2"}}
+    (failed / "status.json").write_text(json.dumps(about))
+    (failed / "traceback.txt").write_text("Traceback")
+    (tmp_path / "tags" / "pilot").mkdir(parents=True)
+    (tmp_path / "tags" / "pilot" / kept[1].config.id).touch()
+    with pytest.raises(InputError, match="rewrite_records"):
+        Store(tmp_path).ids()
+    for _ in range(2):  # again is no harm
+        assert rewrite(tmp_path) == 3
+    store = Store(tmp_path)
+    for each in kept:
+        found = store.read(each.config.id)
+        for name in ("metrics", "training", "outputs"):
+            one, other = getattr(each, name), getattr(found, name)
+            assert one is other is None or one.astype(float).equals(other.astype(float))
+        assert (found.config, found.diverged_at, found.environment) == (each.config, each.diverged_at, each.environment)
+        assert {step: load() for step, load in found.weights.items()} == {s: load() for s, load in each.weights.items()}
+    assert store.read(kept[1].config.id).tags == ("pilot",)
+    assert store.read_failure(record(3).config.id).traceback == "Traceback"

@@ -1,0 +1,397 @@
+"""Records in a folder or an object store: exact, whole, found again, and every damage noticed."""
+
+import errno
+import os
+import pickle
+import secrets
+import shutil
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as nps
+
+import synthlab
+from support.configs import QUICK
+from support.records import CONFIG, final_weights, record, unmeasured, with_weights
+from support.weights import file
+from synthlab import load_records
+from synthlab.analysis.conditions import conditions
+from synthlab.errors import DamagedRecord, InputError, OlderRecord, StoreError
+from synthlab.regression.config import RunConfig
+from synthlab.storage import store as store_module
+from synthlab.storage.files import Folder, write_whole
+from synthlab.storage.records import Failure, Record
+from synthlab.storage.store import Store
+
+
+def same(a: Record, b: Record) -> bool:
+    """Whether two records have the same content, to the last bit."""
+    tables = [(a.metrics, b.metrics), (a.training, b.training), (a.outputs, b.outputs)]
+    frames = all(one is two is None or one.equals(two) for one, two in tables)
+    return frames and (a.config, a.diverged_at, a.environment) == (b.config, b.diverged_at, b.environment)
+
+
+@pytest.fixture(params=["folder", "memory", "file", pytest.param("s3", marks=pytest.mark.slow)])
+def store(request, tmp_path) -> Store:
+    if request.param == "s3":
+        return Store(f"{request.getfixturevalue('s3')}/r")
+    places = {"folder": tmp_path / "r", "memory": f"memory://{secrets.token_hex(4)}/r", "file": f"file://{tmp_path}/r"}
+    return Store(places[request.param])
+
+
+def test_records_come_back_as_they_were_each_once(store):
+    kept = [record(0), unmeasured(1), record(2, diverged_at=3), record(3, encoding={"name": "rope", "base": 100.0})]
+    store.write(*kept)
+    store.write(record(0), record(4))  # of which one is there
+    assert store.ids() == sorted([*(each.config.id for each in kept), record(4).config.id])
+    assert all(same(store.read(each.config.id), each) for each in kept)
+    assert {each.config.id for each in store.read_all([each.config.id for each in kept[:2]] + ["0" * 16])} == {
+        each.config.id for each in kept[:2]
+    }
+    assert len(list(store)) == 5
+    assert not store.holds(CONFIG.with_seeds({"seed": 7}))
+    with pytest.raises(InputError, match="there is no such record: 0123456789abcdef"):
+        store.read("0123456789abcdef")
+
+
+floats = nps.arrays(np.float64, 12, elements=st.floats(allow_subnormal=True))
+
+
+@settings(max_examples=30)
+@given(numbers=floats, seed=st.integers(0, 2**63 - 1))
+def test_every_number_is_exact(numbers, seed):
+    store, kept = Store(f"memory://{secrets.token_hex(8)}"), record(seed)
+    metrics = kept.metrics.assign(mse=numbers, bias=-numbers)
+    kept = replace(kept, metrics=metrics, outputs=pd.DataFrame({"zero": numbers[:2]}))
+    store.write(kept)
+    read = store.read(kept.config.id)
+    for name in metrics:
+        assert read.metrics[name].to_numpy().tobytes() == metrics[name].to_numpy().tobytes()
+    assert read.outputs["zero"].to_numpy().tobytes() == numbers[:2].tobytes()
+    assert read.config == kept.config
+
+
+def test_pandas_reads_a_file_without_the_lab(tmp_path):
+    kept = record()
+    Store(tmp_path).write(kept)
+    (row,) = pd.concat(map(pd.read_parquet, tmp_path.glob("runs/*.parquet"))).to_dict("records")
+    assert (row["id"], row["seed"], row["status"]) == (kept.config.id, 0, "finished")
+    assert list(row["metrics"]["mse"]) == list(kept.metrics["mse"])
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+def test_damage_anywhere_is_noticed_or_changes_nothing(tmp_path_factory, data):
+    folder = tmp_path_factory.mktemp("store")
+    kept = [with_weights(record(seed), file(seed)) for seed in range(3)]
+    Store(folder).write(*kept)
+    (path,) = folder.glob(data.draw(st.sampled_from(["runs/*.parquet", "runs/*.safetensors"])))
+    whole = path.read_bytes()
+    at = int(data.draw(st.floats(0, 1, exclude_max=True)) * len(whole))
+    flipped = whole[:at] + bytes([whole[at] ^ 1 << data.draw(st.integers(0, 7))]) + whole[at + 1 :]
+    path.write_bytes(flipped if data.draw(st.booleans()) else whole[:at])
+    store = Store(folder)
+    for each in kept:
+        try:
+            read = store.read(each.config.id)
+            assert same(read, each)
+            assert final_weights(read) == final_weights(each)
+        except DamagedRecord as error:
+            assert str(path) in str(error)
+            assert len(error.lines) == 1
+    shutil.rmtree(folder)
+
+
+def damage(folder: Path, number: int = -1) -> Path:
+    """Flip a bit in the numbers of a file of records."""
+    path = sorted(folder.glob("runs/*.parquet"))[number]
+    data = bytearray(path.read_bytes())
+    data[len(data) // 3] ^= 1
+    path.write_bytes(bytes(data))
+    return path
+
+
+def test_what_is_sound_in_a_damaged_file_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr("synthlab.storage.records.GROUP", 2)
+    kept = [record(seed) for seed in range(6)]
+    Store(tmp_path).write(*kept)
+    path, store = damage(tmp_path), Store(tmp_path)
+    read = {each.config.id for each in store.read_all([each.config.id for each in kept])}
+    assert len(read) == 4
+    with pytest.warns(UserWarning, match=f"^1 damaged files are left out: {path}: damaged"):
+        assert set(load_records(tmp_path)["id"]) == read
+    assert store.set_aside(f"runs/{path.name}").startswith(f"{tmp_path}/damaged/")
+    assert set(Store(tmp_path).ids()) == read
+    assert all(same(Store(tmp_path).read(each.config.id), each) for each in kept if each.config.id in read)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir])
+def test_a_file_that_is_none_is_damaged_and_blocks_nobody(tmp_path, make):
+    Store(tmp_path).write(record())
+    (path,) = tmp_path.glob("runs/*.parquet")
+    Store(tmp_path).write(record(1))
+    path.unlink()
+    make(path)
+    store = Store(tmp_path)
+    assert store.ids() == [record(1).config.id]
+    assert list(store.damaged) == [f"runs/{path.name}"]
+
+
+def test_small_files_are_merged_and_nothing_changes(tmp_path, monkeypatch):
+    monkeypatch.setattr(store_module, "MANY", 8)
+    for seed in range(20):
+        Store(tmp_path).write(with_weights(record(seed), file(seed)))
+    store = Store(tmp_path)
+    assert len(list(tmp_path.glob("runs/*.parquet"))) < 8
+    assert len(store.ids()) == len(list(store)) == 20
+    for seed in range(20):
+        read = store.read(record(seed).config.id)
+        assert same(read, record(seed))
+        assert final_weights(read) == file(seed)
+
+
+def test_a_reader_finds_what_is_merged_while_it_reads(tmp_path):
+    for seed in range(5):
+        Store(tmp_path).write(record(seed))
+    store = Store(tmp_path)
+    rows = store.rows()
+    found = next(rows)["id"].to_pylist()
+    Store(tmp_path).merge()
+    found += [identity for part in rows for identity in part["id"].to_pylist()]
+    assert sorted(found) == store.ids()
+    assert len(found) == 5
+
+
+def test_several_may_write_and_merge_at_once(tmp_path):
+    def work(first):
+        store = Store(tmp_path)
+        for seed in range(first, first + 10):
+            store.write(record(seed))
+            store.merge()
+
+    threads = [threading.Thread(target=work, args=(first,)) for first in (0, 5, 10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(list(Store(tmp_path))) == 20
+
+
+KILLED = """
+import os, signal, sys
+from support.records import record
+from synthlab.storage import files
+from synthlab.storage.store import Store
+
+def die(descriptor):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+Store(sys.argv[1]).write(record(0))
+files.os.fsync = die
+Store(sys.argv[1]).write(record(1))
+"""
+
+
+def test_a_process_that_is_killed_while_it_writes_leaves_nothing_half(tmp_path):
+    where = {**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, str(Path(__file__).parents[1])])}
+    assert subprocess.run([sys.executable, "-c", KILLED, tmp_path], env=where, check=False).returncode == -9
+    (left,) = tmp_path.glob("runs/.partial-*")
+    assert Store(tmp_path).ids() == [record(0).config.id]
+    os.utime(left, (0, 0))
+    Store(tmp_path).make_writable()
+    assert not left.exists()
+
+
+def test_a_full_disk_leaves_the_old_content_and_no_rest(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    store.write(record(0))
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(
+        StoreError, match=rf"^results={tmp_path}: cannot be written \(No space left on device\); finished"
+    ):
+        store.write(record(1))
+    with pytest.raises(OSError, match="No space"):
+        write_whole(tmp_path / "table.csv", "new")
+    assert store.ids() == [record(0).config.id]
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]
+
+
+def test_an_error_of_the_disk_is_no_damage(tmp_path, monkeypatch):
+    Store(tmp_path).write(record())
+
+    def broken(*_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(Folder, "open", broken)
+    store = Store(tmp_path)
+    with pytest.raises(StoreError, match="cannot be read .Input/output error."):
+        store.ids()
+    assert not store.damaged
+
+
+def test_records_of_another_version_and_strange_files_are_passed_over(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    store.write(record(0))
+    (tmp_path / "runs" / "notes.txt").write_text("mine")
+    assert len(load_records(tmp_path)) == CONFIG.test_length
+    identity = record(0).config.id
+    monkeypatch.setattr(RunConfig, "results_version", 99)
+    assert list(store) == []
+    assert load_records(tmp_path).empty
+    with pytest.raises(OlderRecord, match="is of results version 4; the present one is 99"):
+        store.read(identity)
+
+
+def test_a_failure_comes_back_and_one_that_is_damaged_says_so(store):
+    failure = Failure.from_error(CONFIG, ValueError("no\n good \udc80"), {"torch": "2"})
+    store.write_failure(failure)
+    assert store.failure(CONFIG) == replace(failure, traceback="ValueError: no\n good \\udc80\n")
+    assert store.ids("failed") == [CONFIG.id]
+    data = store.files.read(f"failed/{CONFIG.id}.json")
+    store.files.write(f"failed/{CONFIG.id}.json", data.replace(b"no good", b"so good"))
+    assert store.failure(CONFIG) is None
+    with pytest.raises(DamagedRecord, match=f"failed/{CONFIG.id}.json: damaged"):
+        store.read_failure(CONFIG.id)
+    store.forget_failure(CONFIG)
+    assert store.ids("failed") == []
+
+
+def test_tags_mark_runs_that_stay_as_they_are(store):
+    store.write(record(0), record(1))
+    for tag in ("pilot", "v1.0"):
+        Store(store.files.address, tag=tag).write(record(0))
+    assert store.read(record(0).config.id).tags == ("pilot", "v1.0")
+    assert Store(store.files.address).read(record(1).config.id).tags == ()
+    before = store.files.names("tags/pilot")
+    Store(store.files.address, tag="pilot").mark([record(0).config.id])  # nothing new
+    assert store.files.names("tags/pilot") == before
+
+
+@pytest.mark.parametrize("tag", ["", ".", "..", ".a", "a/b", "a b", "a,b", "x" * 101, 1.5, True, ["a"]])
+def test_a_tag_that_cannot_name_a_folder_is_refused(tmp_path, tag):
+    with pytest.raises(InputError, match=r"tag=.*: must be a name of letters, digits, _, - and \."):
+        Store(tmp_path, tag=tag)
+
+
+@pytest.mark.parametrize(
+    ("condition", "tags", "holds"),
+    [
+        ("tag=a", "a,b", True),
+        ("tag=c", "a,b", False),
+        ("tag!=b", "a,b", False),
+        ("tag!=c", "a,b", True),
+        ("tag=null", None, True),
+        ("tag=7", "7", True),
+    ],
+)
+def test_a_condition_holds_for_any_of_several_tags(condition, tags, holds):
+    assert conditions(condition)[0].holds(tags) == holds
+
+
+def test_runs_asked_for_again_under_a_tag_are_marked_and_found(tmp_path):
+    first = synthlab.run(seeds=2, results=tmp_path, tag="pilot", progress=False, **QUICK)
+    assert [each.tags for each in first] == [("pilot",)] * 2
+    again = synthlab.run(seed=1, results=tmp_path, tag="main", progress=False, **QUICK)
+    assert again[0].environment == first[1].environment  # not trained again
+    assert list(again.table()["tag"].unique()) == ["main,pilot"]
+    assert set(synthlab.load_records(tmp_path, "tag=main")["seed"]) == {1}
+    assert set(synthlab.load_records(tmp_path, "tag=pilot")["seed"]) == {0, 1}
+
+
+def test_a_pickled_store_keeps_what_it_knows(tmp_path):
+    store = Store(tmp_path, save=[2], tag="pilot")
+    one, two = (pickle.loads(pickle.dumps(store)) for _ in range(2))
+    assert one is two
+    assert (one.save, one.tag, one.root) == ([2], "pilot", tmp_path)
+
+
+def test_a_folder_of_the_layout_before_is_refused_with_the_command_that_rewrites_it(tmp_path):
+    (tmp_path / "runs" / ("0" * 16)).mkdir(parents=True)
+    with pytest.raises(InputError, match=f"python -m experiments.rewrite_records {tmp_path} rewrites them$"):
+        Store(tmp_path).ids()
+
+
+PLACES = ["nowhere://x", "S3://bucket/y", "ftp://127.0.0.1/x", "https://example.com/x", "zip://x::memory://y", "s3://"]
+
+
+@pytest.mark.parametrize("address", [*PLACES, "simplecache::s3://bucket/y", "://x", "reference://x"])
+def test_an_address_of_another_kind_is_refused_before_anything_is_asked(address, monkeypatch):
+    monkeypatch.setattr("fsspec.core.url_to_fs", lambda *_: pytest.fail("fsspec was asked"))
+    with pytest.raises(InputError, match=rf"^results={address}: must be a folder, or a place after s3://, gs://"):
+        Store(address)
+
+
+@pytest.mark.parametrize("name", ["loop", "loop/x", "x" * 300, "a\0b"])
+def test_a_path_that_can_lead_nowhere_is_refused(tmp_path, name):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(InputError, match=r"^results=.*: cannot be read \(.*\); give a folder$"):
+        Store(f"{tmp_path}/{name}")
+
+
+@pytest.mark.parametrize("where", ["file", "file/below"])
+def test_a_results_folder_that_cannot_be_is_refused_in_one_line(tmp_path, where):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(InputError, match=r"results=.*file.*: cannot be written \(.*\); give a folder"):
+        Store(tmp_path / where).make_writable()
+
+
+def test_memory_serves_one_process():
+    address = f"memory://{secrets.token_hex(4)}"
+    with pytest.raises(InputError, match=f"results={address}: is seen by no other process; give a folder, or workers"):
+        synthlab.run(**QUICK, seeds=2, results=address, workers=2, progress=False)
+    assert len(synthlab.run(**QUICK, seeds=2, results=address, progress=False)) == 2
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("synthlab", "is lost when the command ends; give a folder"),
+        ("synthlab -m seed=0,1", "is lost when the command ends; give a folder"),
+        ("experiments output_alignment/1", "must be a folder of this machine here"),
+        ("theory", "must be a folder of this machine here"),
+    ],
+)
+def test_a_command_refuses_memory_of_which_nothing_would_be_left(invoke, command, reason):
+    outcome = invoke(*command.split(), "results=memory://x")
+    assert (outcome.status, outcome.err) == (2, f"error: results=memory://x: {reason}\n")
+
+
+@pytest.mark.slow
+def test_a_bucket_that_is_not_there_is_refused_and_not_made(s3):
+    import s3fs
+
+    with pytest.raises(StoreError, match=r"^results=s3://lab-misspelt/results: cannot be written \(.*bucket does not"):
+        Store("s3://lab-misspelt/results").make_writable()
+    assert not s3fs.S3FileSystem().exists("lab-misspelt")
+
+
+@pytest.mark.slow
+def test_a_sweep_in_an_object_store_trains_what_is_missing_and_mends_damage(s3, invoke, quick, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where a sweep without a folder writes its tables
+    results = f"{s3}/results"
+    sweep = ["synthlab", *quick, "-m", "task=mean,sum", "seed=0,1", f"results={results}", "workers=2"]
+    outcome = invoke(*sweep)
+    assert outcome.status == 0, outcome.err
+    assert invoke("collect", results, "--out", "runs.csv").out == "4 runs: runs.csv\n"
+    store, whole = Store(results), load_records(results)
+    name = next(name for name in store.files.names("runs") if name.endswith(".parquet"))
+    data = bytearray(store.files.read(f"runs/{name}"))
+    data[100] ^= 1
+    store.files.write(f"runs/{name}", bytes(data))
+    collected = invoke("collect", results, "--out", "runs.csv")
+    assert collected.status == 1
+    assert f"damaged: {results}/runs/{name}: damaged" in collected.err
+    assert invoke(*sweep).status == 0
+    pd.testing.assert_frame_equal(load_records(results), whole)
