@@ -12,11 +12,12 @@ from torch.nn import functional as F
 
 from synthlab.alignment.misalignment import Form, Model, misalignment
 from synthlab.alignment.windows import min_context
-from synthlab.language.calibration import best_temperature
 from synthlab.language.config import LanguageConfig
 from synthlab.language.languages.source import Language
 from synthlab.rng import stream
 
+COLDEST, HOTTEST = 0.05, 20.0  # the range of temperatures; 1 leaves the model unchanged
+HALVINGS = 24  # bisection steps in log T: to a relative precision of a millionth
 ROWS = 32  # number of texts in one call, to limit the memory of attention
 Measured = dict[str, float]
 DrawPositions = Callable[[Tensor], Tensor]  # from texts [N, T] to random positions [N, T]
@@ -83,6 +84,22 @@ def temperature_within(model: Model, language: Language, config: LanguageConfig)
     texts = draw_held_out(language, config, config.train_length + 1, "calibration")
     logits = torch.cat([model(rows[:, :-1]) for rows in texts.split(ROWS)])
     return best_temperature(logits, texts[:, 1:])
+
+
+def best_temperature(logits: Float[Tensor, "*N V"], tokens: Int[Tensor, "*N"]) -> float:
+    """Return the temperature T that minimizes the cross-entropy of softmax(logits / T) on ``tokens``.
+
+    Source: Guo et al., 2017, section 4.2. It is found by bisection: the derivative with respect to 1 / T is the
+    expected logit minus the target's.
+    """
+    logits = logits.flatten(0, -2).float()
+    target = logits.gather(-1, tokens.flatten().unsqueeze(-1)).double().mean()
+    low, high = torch.tensor([COLDEST, HOTTEST], dtype=torch.float64).log()
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        expected = ((logits / middle.exp()).softmax(-1) * logits).sum(-1).double().mean()
+        low, high = (low, middle) if expected < target else (middle, high)
+    return ((low + high) / 2).exp().item()
 
 
 def suffixes(

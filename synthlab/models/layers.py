@@ -1,7 +1,7 @@
 """Layers of an ensemble: E models of one shape, whose parameters have a leading dimension of models.
 
 One batched matrix product serves all models, so many small models cost little more than their arithmetic. No operation
-mixes models: each computes what it would compute alone, for most shapes to the last bit (see ``training.exactness``).
+mixes models: each computes what it would compute alone, for most shapes to the last bit (see ``training.execution``).
 Whatever differs between models must be a parameter; all models share a buffer.
 """
 

@@ -104,15 +104,11 @@ class RunConfig(Config):
     test_seed: Seed
     evaluation: Evaluation
 
-    @field_validator("curriculum")
+    @field_validator("curriculum", "stop")
     @classmethod
-    def _drop_idle_curriculum(cls, value: Curriculum | None) -> Curriculum | None:
-        return None if value is None or value.start is None else value
-
-    @field_validator("stop")
-    @classmethod
-    def _drop_idle_stop(cls, value: StopSettings | None) -> StopSettings | None:
-        return None if value is None or value.loss is None else value
+    def _drop_idle(cls, value: Curriculum | StopSettings | None) -> Curriculum | StopSettings | None:
+        is_idle = value is None or (value.start if isinstance(value, Curriculum) else value.loss) is None
+        return None if is_idle else value
 
     @model_validator(mode="after")
     def _check_schedule(self) -> "RunConfig":

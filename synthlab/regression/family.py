@@ -30,8 +30,7 @@ from synthlab.regression.tasks import TASKS, Task
 from synthlab.regression.trained import TrainedRegression
 from synthlab.storage.records import Record
 from synthlab.training.ensembles import plan_ensembles
-from synthlab.training.exactness import split_inexact
-from synthlab.training.execution import execute_together
+from synthlab.training.execution import execute_together, split_inexact
 from synthlab.training.family import Family
 from synthlab.training.loop import Observer, Training, train_ensemble
 from synthlab.training.stopping import find_stopped_step, train_until_fit

@@ -4,7 +4,8 @@ A greedy decoder gives the right answer exactly if all tokens are right here: up
 same inputs.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import pandas as pd
@@ -17,10 +18,9 @@ from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.sequences.config import METRICS, SequencesConfig, horizon_of
 from synthlab.sequences.construction import build_problem
-from synthlab.sequences.outputs import Outputs
 from synthlab.sequences.problem import Batch, Problem, count_right, is_fully_right
-from synthlab.sequences.proportions import wilson
 
+Z = 1.959963984540054  # quantile of the standard normal distribution, two-sided 95 %
 ENTRIES = 2**20  # attention logits of a head in one pass, to limit the memory of attention
 # From tokens [B, T], and their positions unless these are 0, 1, 2, ..., to logits [B, T, V].
 Model = Callable[[Tensor, Tensor | None], Tensor]
@@ -35,6 +35,31 @@ class Scores(NamedTuple):
     loss: Float[Tensor, " N"]  # their mean loss
     said: Float[Tensor, "N V"]  # the model's mean distribution at these tokens
     wanted: Float[Tensor, "N V"]  # the mean distribution of the right answer
+
+
+class Outputs(NamedTuple):
+    """Mean distributions over the vocabulary of V tokens at each of L lengths (Du et al., 2025, section 3).
+
+    ``said`` is the mean of the model's predictions, ``wanted`` that of the targets of the same sequences.
+    """
+
+    lengths: Sequence[int]
+    said: Float[Tensor, "L V"]
+    wanted: Float[Tensor, "L V"]
+
+    def shifts(self, first: int, last: int, config: SequencesConfig) -> dict[str, float]:
+        """Return the total variation distance of outputs at some lengths from those at trained lengths, 0 to 1.
+
+        The lengths are ``first`` to ``last``, compared with the longest quarter of training lengths. ``shift`` is the
+        distance of the predictions, ``target_shift`` that of the targets. NaN without such lengths.
+        """
+        trained = self._find_within(config.train_from or 1, config.train_length)
+        here, there = self._find_within(first, last), trained[-math.ceil(len(trained) / 4) :]
+        pairs = {"shift": self.said, "target_shift": self.wanted}
+        return {name: (rows[here].mean(0) - rows[there].mean(0)).abs().sum().item() / 2 for name, rows in pairs.items()}
+
+    def _find_within(self, first: int, last: int) -> list[int]:
+        return [index for index, length in enumerate(self.lengths) if first <= length <= last]
 
 
 class Scorer:
@@ -124,3 +149,21 @@ def _row(right: float, tokens: float, count: int, loss: float) -> dict[str, floa
     for name, value in (("exact", right), ("tokens", tokens)):
         row[name], row[f"{name}_low"], row[f"{name}_high"] = wilson(min(value, 1.0), count)
     return {**row, "loss": loss}
+
+
+def wilson(value: float, count: int) -> tuple[float, float, float]:
+    """Return the mean ``value`` of ``count`` independent numbers between 0 and 1, and the ends of its 95 % interval.
+
+    Source: Wilson, 1927, JASA 22. The interval is too wide rather than too narrow for numbers other than 0 and 1.
+
+    Example:
+        >>> from synthlab.sequences.evaluation import wilson
+        >>> [round(number, 3) for number in wilson(1.0, 25)]  # 25 of 25 leave room for 87 %
+        [1.0, 0.867, 1.0]
+    """
+    shrink = 1 + Z**2 / count
+    centre = (value + Z**2 / (2 * count)) / shrink
+    reach = Z / shrink * math.sqrt(value * (1 - value) / count + Z**2 / (4 * count**2))
+    # For a mean of 0 or 1 one end is exact: remove its rounding error.
+    low, high = max(0.0, centre - reach), min(1.0, centre + reach)
+    return value, 0.0 if value == 0 else low, 1.0 if value == 1 else high

@@ -19,8 +19,7 @@ from synthlab.storage.claims import release_all
 from synthlab.storage.records import Failure
 from synthlab.storage.store import Store
 from synthlab.sweeps.trackers import Tracker, Tracks
-from synthlab.training.exactness import split_inexact
-from synthlab.training.execution import environment, execute_together
+from synthlab.training.execution import environment, execute_together, split_inexact
 
 Done = TypeVar("Done")
 RENEWED = 100  # renewing claims takes at most 1 / RENEWED of the time

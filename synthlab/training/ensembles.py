@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TypeVar
 
-import torch
-
 from synthlab.config.base import Config
 
 # Activations of a layer in a step above which larger ensembles gain nothing; on a GPU, at most a third by doubling.
@@ -20,7 +18,7 @@ def plan_ensembles(configs: Sequence[Run], workers: int, device: str = "cpu") ->
     """Group ``configs`` into ensembles of one shape and up to ``ensemble_size`` runs that fit in memory, longest first.
 
     Ensembles are split further if some workers would have none. The caller checks that they are exact
-    (``training.exactness``).
+    (``training.execution.split_inexact``).
     """
     shapes: dict[str, list[Run]] = {}
     for config in configs:
@@ -68,10 +66,11 @@ def _count_fitting(config: Config, device: str) -> int:
     activations = _activations(config)
     if device == "cpu" or activations is None:
         return CAPACITY["cuda"]
+    import torch  # not needed to plan for a CPU
+
     model, length = config.model, config.train_length
-    kept = 2 * model.get("width", 1) * (1 + model.get("mlp_ratio", 0)) + (
-        0 if config.fuses else model.get("heads", 1) * length
-    )
+    kept = 2 * model.get("width", 1) * (1 + model.get("mlp_ratio", 0))
+    kept += 0 if config.fuses else model.get("heads", 1) * length  # attention logits
     needed = BYTES * config.protocol.batch * length * model.get("depth", 1) * kept
     return max(1, int(torch.cuda.get_device_properties(device).total_memory // needed))
 

@@ -16,8 +16,7 @@ from synthlab.cli.studies import count_runs
 from synthlab.config.composition import compose, to_overrides
 from synthlab.errors import InputError, RunsFailed
 from synthlab.sequences.config import METRICS
-from synthlab.sequences.evaluation import by_bin
-from synthlab.sequences.outputs import Outputs
+from synthlab.sequences.evaluation import Outputs, by_bin
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.presentation.drawing import Series
 from synthlab.studies.study import Plan

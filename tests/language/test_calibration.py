@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from synthlab.language.calibration import best_temperature
+from synthlab.language.evaluation import best_temperature
 
 
 def test_the_best_temperature_by_hand():

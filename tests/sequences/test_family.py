@@ -14,13 +14,11 @@ from synthlab.sequences import family
 from synthlab.sequences.answers import AnswerTask
 from synthlab.sequences.config import METRICS
 from synthlab.sequences.construction import build_models, build_problem
-from synthlab.sequences.evaluation import Scorer, by_bin, score_lengths
+from synthlab.sequences.evaluation import Scorer, by_bin, score_lengths, wilson
 from synthlab.sequences.objective import AnswerLoss, Examples
-from synthlab.sequences.proportions import wilson
 from synthlab.sequences.tasks import PROBLEMS
 from synthlab.sequences.trained import TrainedSequences
-from synthlab.training.exactness import is_exact
-from synthlab.training.execution import execute, execute_together
+from synthlab.training.execution import execute, execute_together, is_exact
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

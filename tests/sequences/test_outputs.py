@@ -5,7 +5,7 @@ import torch
 
 from support.small import small_sequences as small
 from synthlab.sequences.construction import build_problem
-from synthlab.sequences.outputs import Outputs
+from synthlab.sequences.evaluation import Outputs
 from synthlab.sequences.tasks import PROBLEMS
 
 SAID = torch.tensor([[1.0, 0.0], [0.5, 0.5], [0.3, 0.7], [0.1, 0.9]])

@@ -14,8 +14,7 @@ from synthlab.models.encodings import ENCODINGS
 from synthlab.regression.construction import build_models
 from synthlab.regression.family import NUMBERS
 from synthlab.training.ensembles import ensemble_size, plan_ensembles
-from synthlab.training.exactness import is_exact, split_inexact
-from synthlab.training.execution import execute, execute_together
+from synthlab.training.execution import execute, execute_together, is_exact, split_inexact
 
 
 def says(record) -> tuple:
@@ -81,7 +80,7 @@ def test_whatever_the_shape_no_record_depends_on_the_plan(encoding, head, heads,
 def test_a_shape_that_rounds_otherwise_in_a_stack_is_not_stacked(monkeypatch):
     configs = [config(f"seed={seed}") for seed in range(3)]
     assert [len(part) for part in split_inexact(configs)] == [3]
-    monkeypatch.setattr("synthlab.training.exactness.is_exact", lambda configs: False)
+    monkeypatch.setattr("synthlab.training.execution.is_exact", lambda configs: False)
     assert [len(part) for part in split_inexact(configs)] == [1, 1, 1]
     assert [len(part) for part in split_inexact(configs, "cuda")] == [3]
     assert split_inexact([]) == []
@@ -99,7 +98,7 @@ def test_a_difference_in_the_last_bit_is_noticed(monkeypatch):
 
     assert is_exact(configs)
     monkeypatch.setattr("synthlab.regression.family.NUMBERS", replace(NUMBERS, build_models=built))
-    monkeypatch.setattr("synthlab.training.exactness._exact", {})
+    monkeypatch.setattr("synthlab.training.execution._exact", {})
     assert not is_exact(configs)
 
 
