@@ -8,7 +8,7 @@ from pydantic import BaseModel, NonNegativeInt, PositiveInt
 
 from classroom.lessons import words
 from classroom.lessons.lesson import Lesson, Lessons, sort_settings
-from synthlab.config.composition import compose
+from synthlab.config.composition import Composer
 from synthlab.config.registry import STRICT, describe_unknown
 from synthlab.errors import InputError
 
@@ -46,8 +46,8 @@ class Chooser:
     def __init__(self, lessons: Lessons, limits: Mapping[str, Limit]):
         self.every, self.limits = dict(lessons.every), dict(limits)
         # The initial values of the controls: the lab's defaults, and the settings of every lesson.
-        self._plain = compose([])
-        base = compose([f"{key}={value}" for key, value in sort_settings(self.every).items()])
+        self._plain = Composer().compose({})
+        base = Composer().compose(self.every)
         self._protocol = base["protocol"]["name"]
         self.defaults: Choice = {key: _value(base, key) for key in (*GROUPS, *self.limits)}
         self.members = {group: dict(words.choices(group)) for group in GROUPS}

@@ -24,11 +24,11 @@ from classroom.messages import (
     Theorized,
     Train,
 )
-from synthlab.config.composition import compose, to_overrides
+from synthlab.config.composition import Composer, to_overrides
 from synthlab.errors import InputError, format_error
 from synthlab.models.encodings.base import encoding_of
 from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import build_models, resolve
+from synthlab.regression.construction import build_models
 from synthlab.regression.family import train_models
 from synthlab.training.devices import use_one_thread
 from theory.closed_forms.least import least_error
@@ -67,7 +67,7 @@ class Laboratory:
 
     def _warm(self) -> None:
         """Train a small run in advance, since the first one in a process is slow."""
-        config = resolve(compose(list(to_overrides(WARMING))))
+        config = RunConfig.resolve(Composer().compose(WARMING))
         model = build_models([config])
         train_models(model, [config])
         Viewer(config).read(model, "01", 5)
@@ -98,11 +98,10 @@ class Laboratory:
         self.connection.send(Refused(request.number, lines, ended=isinstance(request, Train)))
 
     def _train(self, request: Train) -> None:
-        overrides = list(to_overrides(request.settings))
-        config = resolve(compose(overrides))
+        config = RunConfig.resolve(Composer().compose(request.settings))
         model, viewer = build_models([config]), Viewer(config)
         self.trained[request.number] = TrainedRun(config, model, viewer)
-        command = shlex.join(["synthlab", *overrides])
+        command = shlex.join(["synthlab", *to_overrides(request.settings)])
         lengths = (config.train_length, config.test_length)
         self.connection.send(
             Begun(request.number, config.protocol.steps, *lengths, viewer.find_target_ranges(), command)

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,9 +14,11 @@ from synthlab.config.base import Config
 from synthlab.config.families import conf_dir
 from synthlab.output import tell
 from synthlab.storage.store import Store
-from synthlab.studies.costs import minutes
 from synthlab.studies.overrides import Overrides
 from synthlab.sweeps.sweep import count_workers
+from synthlab.training.ensembles import plan_ensembles, seconds
+
+UNCHANGED = Overrides()  # the studies as their files describe them
 
 
 class Entry(NamedTuple):
@@ -36,7 +38,7 @@ class Entry(NamedTuple):
     def plan_runs(self) -> dict[str, Config]:
         """Return its runs by identity; of ``seeds=auto`` those that each series begins with."""
         studies = papers()[self.paper]().studies(read_studies(self.paper, self.file))
-        plans = [study.plan(name, Overrides(), self.settings.get("seeds")) for name, study in studies.items()]
+        plans = [study.plan(name, UNCHANGED, self.settings.get("seeds")) for name, study in studies.items()]
         return {config.id: config for plan in plans for config in plan.configs}
 
 
@@ -79,6 +81,11 @@ def describe_costs(root: Path) -> Iterator[str]:
         yield f"{name:<36} {of:>5} {len(missing):>8} {cost:>8.0f}"
     counts = sum(of for _, of, _ in rows), sum(len(missing) for *_, missing in rows)
     yield f"{'all':<36} {counts[0]:>5} {counts[1]:>8} {total:>8.0f}"
+
+
+def minutes(configs: Sequence[Config], workers: int) -> float:
+    """Return the approximate minutes of training the runs on ``workers`` processes."""
+    return sum(map(seconds, plan_ensembles(configs, workers))) / workers / 60
 
 
 def group_by_family(runs: Iterable[Config]) -> dict[str, list[Config]]:

@@ -5,61 +5,21 @@
 ``OutRep``, ``LearnedOutRep``, ``Task``, ``InputDistribution`` or ``Tracker``.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from synthlab.analysis.record_list import Records as Records
-    from synthlab.analysis.record_list import load_records as load_records
-    from synthlab.errors import InputError as InputError
-    from synthlab.errors import RunsFailed as RunsFailed
-    from synthlab.models.encodings.base import Dims as Dims
-    from synthlab.models.encodings.base import Encoding as Encoding
-    from synthlab.regression.inputs import InputDistribution as InputDistribution
-    from synthlab.regression.outrep import Interval as Interval
-    from synthlab.regression.outrep import LearnedOutRep as LearnedOutRep
-    from synthlab.regression.outrep import OutRep as OutRep
-    from synthlab.regression.tasks import Task as Task
-    from synthlab.storage.records import Record as Record
-    from synthlab.sweeps.from_python import run as run
-    from synthlab.sweeps.trackers.base import Track as Track
-    from synthlab.sweeps.trackers.base import Tracker as Tracker
-    from synthlab.sweeps.train_and_load import load_model as load_model
-    from synthlab.sweeps.train_and_load import train as train
-    from synthlab.training.trained import Prediction as Prediction
-    from synthlab.training.trained import TrainedModel as TrainedModel
+from synthlab import families as families  # each registers the class of its runs
 
-# Imported on first use: tab completion and --help then do without torch, which takes a second or more to import.
-_HOMES = {
-    "Dims": "models.encodings.base",
-    "Encoding": "models.encodings.base",
-    "InputDistribution": "regression.inputs",
-    "InputError": "errors",
-    "Interval": "regression.outrep",
-    "LearnedOutRep": "regression.outrep",
-    "OutRep": "regression.outrep",
-    "Prediction": "training.trained",
-    "Record": "storage.records",
-    "Records": "analysis.record_list",
-    "RunsFailed": "errors",
-    "Task": "regression.tasks",
-    "Track": "sweeps.trackers.base",
-    "Tracker": "sweeps.trackers.base",
-    "TrainedModel": "training.trained",
-    "load_model": "sweeps.train_and_load",
-    "load_records": "analysis.record_list",
-    "run": "sweeps.from_python",
-    "train": "sweeps.train_and_load",
-}
-__all__ = [*_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
+if TYPE_CHECKING:
+    from synthlab.api import *  # noqa: F403
 
 
 def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    """Import ``synthlab.api`` on first use: completion and ``--help`` do without torch, which takes seconds."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return getattr(import_module("synthlab.api"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted(import_module("synthlab.api").__all__)

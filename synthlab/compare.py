@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from synthlab.analysis.columns import STEP
 from synthlab.analysis.comparison import Lengths, Names, check_table, gather_points
 from synthlab.analysis.curves import RC
 from synthlab.analysis.panels import draw_comparison
-from synthlab.analysis.tables import ENVIRONMENT
+from synthlab.analysis.tables import ENVIRONMENT, STEP
 from synthlab.cli.arguments import Parser, exit_on_input_error
 from synthlab.config.argument_checks import check_arguments
 from synthlab.config.picture_files import check_picture, save_picture

@@ -146,7 +146,15 @@ def to_gib(number: float | int) -> str:
 
 
 def format_error(error: BaseException) -> str:
-    """Return the error's type and message in one line: ``KeyError: 'name'``."""
+    """Return the error's type and message in one line: ``KeyError: 'name'``.
+
+    An error of a user's class begins with the setting that names it: ``encoding=mine:Mine: KeyError: 'name'``.
+    """
+    notes: list[str] = getattr(error, "__notes__", [])
+    return "".join(f"{' '.join(note.split())}: " for note in notes) + _format_error(error)
+
+
+def _format_error(error: BaseException) -> str:
     if is_of_memory(error):
         size = re.search(r"tried to allocate (\d+) bytes", str(error))
         more = f" ({to_gib(int(size[1]))} were asked for at once)" if size else ""

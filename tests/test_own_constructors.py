@@ -3,15 +3,14 @@
 import pytest
 
 from support.configs import composed
-from synthlab.config.base import resolve
+from synthlab.config.base import OPTIMIZER_CALL, resolve
 from synthlab.config.composition import conf_dir
 from synthlab.config.registry import Registry
 from synthlab.errors import InputError
-from synthlab.language.construction import KINDS as OF_LANGUAGES
-from synthlab.regression.construction import KINDS as OF_NUMBERS
-from synthlab.sequences.construction import KINDS as OF_SEQUENCES
+from synthlab.language.construction import GROUPS as OF_LANGUAGES
+from synthlab.regression.construction import GROUPS as OF_NUMBERS
+from synthlab.sequences.construction import GROUPS as OF_SEQUENCES
 from synthlab.sweeps.trackers import TRACKERS, tracker_of
-from synthlab.training.optimizers import CALL
 
 SIZES = ("train_length=8", "test_length=16", "model.width=16", "model.heads=2", "model.depth=1")
 MODEL = "(make_encoding, generators, vocabulary, /, **settings)"
@@ -23,7 +22,6 @@ CASES = [
     ("mean", "model", "LSTM", "LSTM(make_encoding, generators, /, **settings), and takes (width=8)"),
     ("copy", "model", "LSTM", f"LSTM{MODEL}, and takes (width=8)"),
     ("text", "model", "LSTM", f"LSTM{MODEL}, and takes (width=8)"),
-    ("mean", "model", "Net", "Net(make_encoding, generators, /, **settings), and takes (*args, **kwargs)"),
     ("mean", "outrep", "Map", "Map(shift=..., **settings), and takes (scale)"),
     ("mean", "outrep", "Shiftless", "Shiftless(shift=..., **settings), and takes (scale=1.0)"),
     ("mean", "task", "Number", "Number(**settings), and takes (dims, /)"),
@@ -54,7 +52,7 @@ def test_an_optimizer_and_a_tracker_too():
     protocol = composed("task=mean")["protocol"] | {"optimizer": "support.unfit_constructors:Optimizer"}
     line = refuse("mean", "protocol", protocol)
     call = "Optimizer(parameters, lr=..., **protocol.options), and takes (params, momentum=0.9)"
-    assert line.startswith("protocol.optimizer=support.unfit_constructors:Optimizer: cannot be made (TypeError: ")
+    assert line.startswith("protocol.optimizer=support.unfit_constructors:Optimizer: cannot be made (")
     assert line.endswith(f"; it is called as {call}; see docs/extending.md")
     with pytest.raises(InputError, match=r"; it is called as Quiet\(\*\*settings\), and takes \(dims, /\); see docs"):
         tracker_of({"name": "support.unfit_constructors:Quiet"})
@@ -66,12 +64,7 @@ def test_an_encoding_needs_no_constructor():
     assert resolve(raw).encoding["name"] == "support.unfit_constructors:NoConstructor"
 
 
-def test_an_error_of_the_constructors_own_is_told_as_it_is():
-    line = refuse("mean", "encoding", {"name": "support.unfit_constructors:Careless"})
-    assert line.endswith("Careless: cannot be made (TypeError: object of type 'int' has no len())")
-
-
 def test_the_page_on_extending_has_every_call():
     page = (conf_dir().parent / "docs" / "extending.md").read_text()
     kinds: list[Registry] = [*OF_NUMBERS.values(), *OF_SEQUENCES.values(), *OF_LANGUAGES.values(), TRACKERS]
-    assert all(f"`{call}`" in page for call in {CALL, *(kind.call for kind in kinds)})
+    assert all(f"`{call}`" in page for call in {OPTIMIZER_CALL, *(kind.call for kind in kinds)})

@@ -42,7 +42,7 @@ def test_the_readme_has_at_most_130_lines():
 
 
 @pytest.mark.parametrize("name", papers())
-def test_findings_have_a_line_for_each_claim_in_the_words_of_its_paper(name):
+def test_findings_have_a_line_for_each_claim(name):
     lines = {
         block: (ROOT / "docs" / page).read_text().split(f"<!-- {block}{name} -->")[1].split("<!-- /")[0].splitlines()
         for block, page in ((FINDINGS, "findings.md"), (OWN, "own_claims.md"))
@@ -63,7 +63,7 @@ def test_findings_have_a_line_for_each_claim_in_the_words_of_its_paper(name):
 
 
 @pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
-def test_every_file_and_heading_that_a_page_links_to_exists(page):
+def test_links_lead_somewhere(page):
     for path in re.findall(r"(?:\]\(|src=\")(?!https?:)([^)#\"\s]+)", page.read_text()):
         assert (page.parent / path).exists(), path
     for path, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*\.md|)#([^)\s]+)\)", page.read_text()):
@@ -78,7 +78,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_the_reference_is_small_and_holds_no_picture_that_no_page_shows():
+def test_the_reference_is_small():
     text = "".join(page.read_text() for page in pages())
     pictures = list(REFERENCE.rglob("*.png"))
     assert pictures

@@ -5,8 +5,6 @@ probabilities of the others fall off by halves. The model is that of equation 25
 theorem assumes). It is trained on every prefix, on the squared distance to the one-hot vector of the next token. All
 terms of the theorem are averages over the same test sequences and, exactly, over all window lengths, so that sampling
 cannot violate a bound.
-
-This module is the ``training.family.Family`` of such runs.
 """
 
 import copy
@@ -28,6 +26,7 @@ from synthlab.language.languages.hidden_markov import HiddenMarkov
 from synthlab.metrics import Measures, Metric
 from synthlab.rng import stream
 from synthlab.storage.records import Record
+from synthlab.training.family import Family
 from synthlab.training.loop import Observer, Training, train_ensemble
 from synthlab.training.trained import Prediction, TrainedModel
 
@@ -130,7 +129,7 @@ class BoundConfig(Config):
     """A run for theorem 1: a model of ``language`` under one seed."""
 
     results_version = 1
-    family_module = measures_module = "theory.language"
+    MEASURES = MEASURES
     SEEDS = ("seed",)
     default_task = answer = ""  # its language is no task
     kind: Literal["theorem1"] = "theorem1"  # pyright: ignore[reportIncompatibleVariableOverride]  # see RunConfig
@@ -149,6 +148,10 @@ class BoundConfig(Config):
         named = {"model": {"name": "equation25"}, "encoding": {"name": "nope"}}
         shared = {"language": language.model_dump(), "protocol": language.protocol.model_dump()}
         return cls.from_raw(named | shared | lengths | {"seed": seed})
+
+    @classmethod
+    def load_family(cls) -> Family:
+        return THEOREM1
 
     @property
     def shape(self) -> str:
@@ -266,9 +269,15 @@ class TrainedAttention(TrainedModel):
         return Prediction(output.double(), output)
 
 
-def open_model(record: Record, step: int | None = None) -> TrainedAttention:
-    """Return the trained model of a run for theorem 1, or the model as it was after ``step``."""
-    return TrainedAttention(record, step)
+THEOREM1 = Family(
+    groups={},
+    complete=lambda config: config,
+    build_models=build_models,
+    make_objective=make_objective,
+    train_models=train_models,
+    evaluate_model=evaluate_model,
+    open_model=TrainedAttention,
+)
 
 
 def bounds(records: Sequence[Record]) -> pd.DataFrame:

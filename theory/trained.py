@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 from sympy import Matrix
 
-from synthlab.config.composition import Composed, compose, settings_of
+from synthlab.config.base import resolve
+from synthlab.config.composition import Composer, settings_of
 from synthlab.config.registry import show
 from synthlab.errors import InputError
 from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import resolve
 from synthlab.regression.outrep import OUTREPS
 from synthlab.storage.records import Record
 from theory.closed_forms.linear_attention import TARGETS
@@ -82,11 +82,11 @@ def list_configs(
                     f"trained.{model}.{key}={show(value)}: must be a setting of {', '.join(SETTABLE)} "
                     f"for model={MODELS_OF[model]}"
                 )
-    base = Composed(compose([]))
+    base = Composer()
     runs = {}
     for case in cases:
         settings = {**chosen[case.model], **lengths, **case.settings()}
-        config = resolve(base.with_settings(settings))
+        config = resolve(base.compose(settings))
         runs[case] = [config.with_seeds({"seed": seed}) for seed in range(seeds)]
     return runs
 

@@ -16,8 +16,7 @@ from classroom.charts.wording import display_name
 from classroom.lessons.words import unit_of
 from synthlab.analysis.curves import RC, draw_curves
 from synthlab.analysis.looks import Style, style_of
-from synthlab.regression.config import RunConfig
-from synthlab.regression.measures import METRICS
+from synthlab.regression.config import METRICS, RunConfig
 from synthlab.studies.presentation.pages import embed_data
 
 WIDTH = 7.0  # inches, of every picture

@@ -12,11 +12,10 @@ from classroom.charts.wording import MODELS, display_name, format_digits
 from classroom.lessons.figures import Look, error_figure, name_map, outputs_figure
 from classroom.lessons.lesson import Lesson, Lessons
 from synthlab.analysis.tables import label_series
-from synthlab.config.base import Config
-from synthlab.config.composition import Composed, compose, settings_of, to_overrides
+from synthlab.config.base import Config, resolve
+from synthlab.config.composition import Composer, to_overrides
 from synthlab.errors import InputError, RunsFailed
 from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import resolve
 from synthlab.storage.files import write_whole
 from synthlab.storage.records import flatten
 from synthlab.studies.presentation.pages import template
@@ -57,17 +56,17 @@ class Told(NamedTuple):
 
 def plan_lessons(lessons: Lessons, steps: int | None = None) -> dict[str, list[LessonRun]]:
     """Return the runs of each lesson, by its name; ``steps`` replaces those of the lessons. Raises InputError."""
-    base = Composed(compose([]))
+    base = Composer()
     return {name: _runs(base, name, lessons.settings(lesson), steps) for name, lesson in lessons.lessons.items()}
 
 
-def _runs(base: Composed, lesson: str, runs: list[dict[str, Any]], steps: int | None) -> list[LessonRun]:
+def _runs(base: Composer, lesson: str, runs: list[dict[str, Any]], steps: int | None) -> list[LessonRun]:
     replaced = {} if steps is None else {"protocol.steps": steps}
     commands, configs = [], []
     for settings in runs:
         try:
             overrides = list(to_overrides(settings | replaced))
-            configs.append(resolve(base.with_settings(dict(settings_of(settings | replaced)))))
+            configs.append(resolve(base.compose(settings | replaced)))
         except InputError as error:
             raise InputError(*(f"lessons.{lesson}.runs: {line}" for line in error.lines)) from None
         commands.append(shlex.join(["synthlab", *overrides]))

@@ -18,11 +18,10 @@ import pandas as pd
 
 from synthlab import load_records
 from synthlab.collect import collect
+from synthlab.config.base import resolve
 from synthlab.config.composition import compose
 from synthlab.output import say
-from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import resolve
-from synthlab.regression.measures import METRICS
+from synthlab.regression.config import METRICS, RunConfig
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import Sweep, ensure

@@ -32,7 +32,7 @@ from synthlab.analysis.correlations import (
     range_without_one,
     spearman,
 )
-from synthlab.regression.baseline import constant_loss
+from synthlab.regression.evaluation import constant_loss
 from synthlab.studies.fitting import fits
 from synthlab.studies.presentation.figure_files import Drawn
 

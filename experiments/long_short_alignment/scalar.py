@@ -29,8 +29,9 @@ outputs which differ in nothing but rounding, whose ratio would be noise. If a m
 the scaled value magnifies the rest; the raw value, which does not, is recorded too.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
 
 import pandas as pd
 import torch
@@ -40,14 +41,12 @@ from torch import Tensor, nn
 from synthlab.alignment.misalignment import last_logits
 from synthlab.models.layers import Member
 from synthlab.models.packing import ENDS
-from synthlab.regression import family as regression
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import data, map_of
 from synthlab.regression.evaluation import measure_outputs, readouts, test_sequences
-from synthlab.regression.family import TASKS, build_models, make_objective, open_model, train_models
+from synthlab.regression.family import NUMBERS
 from synthlab.rng import stream
-
-__all__ = ["TASKS", "build_models", "evaluate_model", "make_objective", "open_model", "resolve", "train_models"]
+from synthlab.training.family import Family
 
 # Measurements that are not per test length, and their meaning; all in one row.
 OUTPUTS = {
@@ -74,7 +73,6 @@ class ScalarConfig(RunConfig):
     # 3: both suffixes of a sequence share one draw of positions; 4: the kind is part of the config; 5: test sequences
     # follow the seed
     results_version = 5
-    family_module = "experiments.long_short_alignment.scalar"
     kind: Literal["scalar"] = "scalar"  # pyright: ignore[reportIncompatibleVariableOverride]  # another kind of run
 
     @classmethod
@@ -82,10 +80,9 @@ class ScalarConfig(RunConfig):
         """Return the same run with its misalignment."""
         return cls.from_raw(run.model_dump(exclude={"kind"}))
 
-
-def resolve(raw: Mapping[str, Any]) -> ScalarConfig:
-    """Return the complete config of the run that ``raw`` describes. Raises InputError for an untrainable one."""
-    return ScalarConfig.from_run(regression.resolve({key: value for key, value in raw.items() if key != "kind"}))
+    @classmethod
+    def load_family(cls) -> Family:
+        return replace(NUMBERS, evaluate_model=evaluate_model)
 
 
 @torch.no_grad()

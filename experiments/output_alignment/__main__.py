@@ -16,8 +16,7 @@ def main() -> None:
             study = f"output_alignment/{value}"
         else:
             words.append(re.sub(r"^(\+*)figure\.", r"\1study.", word))
-    sys.argv[1:] = words if {"-h", "--help", "-sc"} & set(words) else [study, *words]
-    studies.main(papers())
+    studies.main(papers(), words if {"-h", "--help", "-sc"} & set(words) else [study, *words])
 
 
 if __name__ == "__main__":

@@ -16,10 +16,10 @@ import pandas as pd
 import torch
 
 from synthlab.analysis.names import plain_label
-from synthlab.regression.baseline import constant_loss
-from synthlab.regression.choosing import score
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import data
+from synthlab.regression.evaluation import constant_loss
+from synthlab.regression.family import score
 from synthlab.regression.outrep import OUTREPS
 from synthlab.rng import stream
 from synthlab.storage.records import Record

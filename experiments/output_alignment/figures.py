@@ -6,8 +6,8 @@ from experiments.output_alignment.inside import Inside
 from experiments.output_alignment.readout_plot import ReadoutPowers
 from experiments.output_alignment.regrets import Regrets
 from synthlab.config.registry import Registry
-from synthlab.regression.baseline import constant_loss
 from synthlab.regression.config import RunConfig
+from synthlab.regression.evaluation import constant_loss
 from synthlab.studies.figures import Figure
 from synthlab.studies.presentation.drawing import Plot
 from synthlab.studies.presentation.plots import PLOTS

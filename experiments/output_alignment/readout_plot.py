@@ -4,9 +4,8 @@ import pandas as pd
 from matplotlib.ticker import FixedLocator, NullLocator
 from pydantic import PositiveInt
 
-from synthlab.analysis.columns import HORIZON, metric_of
 from synthlab.analysis.curves import band_note
-from synthlab.analysis.tables import aggregate_seeds, make_table
+from synthlab.analysis.tables import HORIZON, aggregate_seeds, make_table, metric_of
 from synthlab.errors import InputError
 from synthlab.regression.config import RunConfig
 from synthlab.studies.presentation.drawing import Plot, Series, check_lengths

@@ -10,7 +10,7 @@ from experiments.sequences.published import RANGE
 from synthlab.analysis.curves import band_note, draw_lines
 from synthlab.analysis.looks import Style
 from synthlab.analysis.tables import curves
-from synthlab.sequences.measures import METRICS
+from synthlab.sequences.config import METRICS
 from synthlab.storage.records import Record
 from synthlab.studies.presentation.drawing import Drawing, Series, tabulate_runs
 

@@ -1,15 +1,12 @@
 """A Hydra launcher that runs jobs as Ray tasks.
 
 It differs from the published one, hydra-ray-launcher 1.2.2, in its dependencies (only Ray: that one installs 55
-packages, among them Amazon's, and a cloudpickle that joblib refuses) and in the effect of a lost job: no other job is
-lost.
+packages, among them Amazon's, and a cloudpickle that joblib refuses) and in that a lost job ends no other.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from hydra.core.hydra_config import HydraConfig
 from hydra.core.singleton import Singleton
 from hydra.core.utils import JobReturn, JobStatus, run_job, setup_globals
 from hydra.plugins.launcher import Launcher
@@ -38,40 +35,34 @@ class RayLauncher(Launcher):
         import ray
 
         setup_globals()
-        Path(self.config.hydra.sweep.dir).mkdir(parents=True, exist_ok=True)
-        started_here = self.init.get("address") == "local"
-        ray.init(**{key: value for key, value in self.init.items() if started_here or key not in OWN})
+        is_own = self.init.get("address") == "local"
+        ray.init(**{key: value for key, value in self.init.items() if is_own or key not in OWN})
         try:
             submit = ray.remote(**self.remote)(_run).remote
-            tasks = [
-                submit(self.context, self._job(number, overrides), self.task, Singleton.get_state())
-                for number, overrides in enumerate(job_overrides, initial_job_idx)
-            ]
-            return [_await_return(task, overrides) for task, overrides in zip(tasks, job_overrides, strict=True)]
+            tasks = []
+            for number, overrides in enumerate(job_overrides, initial_job_idx):
+                config = self.context.config_loader.load_sweep_config(self.config, list(overrides))
+                with open_dict(config):
+                    config.hydra.job.id, config.hydra.job.num = str(number), number
+                tasks.append(submit(self.context, config, self.task, Singleton.get_state()))
+            return [_wait(task) for task in tasks]
         finally:
             ray.shutdown()
-
-    def _job(self, number: int, overrides: Sequence[str]) -> DictConfig:
-        config = self.context.config_loader.load_sweep_config(self.config, list(overrides))
-        with open_dict(config):
-            config.hydra.job.id, config.hydra.job.num = str(number), number
-        return config
 
 
 def _run(context: HydraContext, config: DictConfig, task: TaskFunction, state: Any) -> JobReturn:
     """Run a task in a worker of Ray."""
     setup_globals()
     Singleton.set_state(state)
-    HydraConfig.instance().set_config(config)
     return run_job(task, config, "hydra.sweep.dir", "hydra.sweep.subdir", context)
 
 
-def _await_return(task: Any, overrides: Sequence[str]) -> JobReturn:
+def _wait(task: Any) -> JobReturn:
     import ray
 
     try:
         return ray.get(task)
     except ray.exceptions.RayError as error:
-        lost = JobReturn(overrides=list(overrides), status=JobStatus.FAILED)
+        lost = JobReturn(status=JobStatus.FAILED)
         lost.return_value = error
         return lost

@@ -1,5 +1,7 @@
 """The lab's sweeper for Hydra: every combination of a command line, checked before the first is trained."""
 
+from typing import Any
+
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
@@ -12,16 +14,10 @@ class GridSweeper(Sweeper):
     """
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        """Store what Hydra passes before the sweep. The task function trains one run, and is not needed."""
+        """Store what Hydra passes before the sweep; the task function is the application of ``synthlab.cli``."""
         self.context, self.config = hydra_context, config
+        self.application: Any = task_function
 
-    def sweep(self, arguments: list[str]) -> None:
-        """Train the combinations of the command line's overrides; ``arguments`` are those that Hydra has applied.
-
-        Raises InputError and RunsFailed.
-        """
-        from synthlab.cli.hydra_app import of_runs, pause_garbage_collection, typed
-
-        with pause_garbage_collection():
-            from synthlab.sweeps.command import sweep
-        sweep([*of_runs, *arguments], self.config, self.context, ["synthlab", *typed])
+    def sweep(self, arguments: list[str]) -> Any:
+        """Train the combinations of the command line. ``arguments`` are those that Hydra has applied to ``config``."""
+        self.application.sweep(self.config, self.context)

@@ -7,20 +7,22 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_extension_array_dtype, is_numeric_dtype
 
-from synthlab.analysis.columns import (
+from synthlab.analysis.curves import band_note
+from synthlab.analysis.looks import STYLES
+from synthlab.analysis.tables import (
     HORIZON,
     STEP,
     TRAINING_LOSS,
+    aggregate_seeds,
     find_lacking,
+    find_varying,
     groups_of_kinds,
     is_setting,
     kinds_of,
+    mark_followers,
     metric_of,
     primary_of,
 )
-from synthlab.analysis.curves import band_note
-from synthlab.analysis.looks import STYLES
-from synthlab.analysis.tables import aggregate_seeds, find_varying, mark_followers
 from synthlab.config.base import Config
 from synthlab.config.registry import describe_unknown, show
 from synthlab.errors import InputError
@@ -81,9 +83,10 @@ def gather_points(
     if rows.empty:
         raise InputError(f"x={x}: no run is left to plot; left out: {', '.join(left_out)}")
 
+    run, runs = pd.factorize(rows["id"])[0], rows.drop_duplicates("id")
     # As text, to treat a missing setting as a value.
-    settings = rows[[column for column in rows if is_setting(kinds, column)]].map(text_of)
-    differing = [column for column in find_varying(settings[~rows["id"].duplicated()]) if column not in (x, *facet)]
+    settings = runs[[column for column in rows if is_setting(kinds, column)]].astype(object).map(text_of)
+    differing = [column for column in find_varying(settings) if column not in (x, *facet)]
     by = differing if by is None else by
     unnamed = [column for column in differing if column not in by]
     if len(lengths) > 1 and "length" not in (*by, *facet):
@@ -92,13 +95,15 @@ def gather_points(
     tested = " to ".join(dict.fromkeys([str(tested.min()), str(tested.max())]))
 
     texts = [*by, *facet] if is_numeric(rows[x]) else [*by, *facet, x]
-    named = mark_followers(rows)
-    rows = rows.assign(**{column: named[column].map(text_of) for column in texts})
-    rows["pooled"] = _find_pooled(rows, settings[unnamed], [*by, *facet, x])
-    names = [
-        _series(by, values, groups_of_kinds(kinds)) for values in zip(*(rows[column] for column in by), strict=True)
-    ]
-    rows["series"] = names or "all runs"
+    named = mark_followers(runs).astype(object)
+    rows = rows[[*dict.fromkeys(["id", "length", "train_length", metric, x, *by, *facet])]]
+    for column in texts:
+        of_row = rows[column] if column in ("length", STEP) else named[column].iloc[run].set_axis(rows.index)
+        rows = rows.assign(**{column: of_row.map(text_of)})
+    rows["pooled"] = _find_pooled(rows.groupby([*by, *facet, x]).ngroup(), settings[unnamed], run)
+    values = list(zip(*(rows[column] for column in by), strict=True))
+    series = {each: _series(by, each, groups_of_kinds(kinds)) for each in set(values)}
+    rows["series"] = [series[each] for each in values] or "all runs"
     keys = ["series", *facet, *by, x, "pooled"]
     if x == "length" and "train_length" not in keys:  # shade and mark the longest train_length
         keys.append("train_length")
@@ -183,12 +188,18 @@ def _select_rows(
     return rows[rows[x].notna() & finite], [f"{_runs(of.nunique())} {why}" for why, of in lost.items() if len(of)]
 
 
-def _find_pooled(rows: pd.DataFrame, settings: pd.DataFrame, point: list[str]) -> pd.Series:
-    """Return, for each row, which of ``settings`` differ between the runs of its point: names with commas."""
-    pooled, groups = pd.Series("", index=rows.index), [rows[column] for column in point]
+def _find_pooled(point: pd.Series, settings: pd.DataFrame, run: np.ndarray) -> pd.Series:
+    """Return which settings differ between the runs of a row's point: names with commas.
+
+    Args:
+        point: The number of each row's point.
+        settings: The settings of each run.
+        run: The place of each row's run in ``settings``.
+    """
+    pooled = pd.Series("", index=point.index)
     for column in map(str, settings):
-        several = settings[column].groupby(groups).transform("nunique") > 1
-        pooled = pooled.mask(several, pooled + ", " + column)
+        values = pd.Series(pd.factorize(settings[column])[0][run], index=point.index).groupby(point)
+        pooled = pooled.mask(values.transform("min") < values.transform("max"), pooled + ", " + column)
     return pooled.str.removeprefix(", ")
 
 

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 
-from synthlab.analysis.columns import find_lacking, kinds_of, metric_of, primary_of
 from synthlab.analysis.looks import Style, style_of
-from synthlab.analysis.tables import curves
+from synthlab.analysis.tables import curves, find_lacking, kinds_of, metric_of, primary_of
 from synthlab.config.picture_files import check_picture, save_picture
 from synthlab.config.registry import describe_unknown
 from synthlab.errors import InputError

@@ -5,12 +5,18 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from synthlab.analysis.columns import groups_of_kinds
 from synthlab.analysis.conditions import to_text
-from synthlab.analysis.tables import count_distinct, curves, follows_seed, label_series, make_table, mark_followers
+from synthlab.analysis.tables import (
+    count_distinct,
+    curves,
+    follows_seed,
+    groups_of_kinds,
+    label_series,
+    make_table,
+    mark_followers,
+)
 from synthlab.config.base import Config
 from synthlab.errors import escape
-from synthlab.metrics import Metric
 from synthlab.storage.records import Record
 
 
@@ -93,16 +99,19 @@ def _render_one(record: Record) -> list[str]:
     """Return lines with the metrics and chance at a few lengths, and the horizon."""
     config, rows = record.config, record.metrics
     measures = config.measures()
-    columns = {n: (each, rows[n]) for n, each in measures.metrics.items() if each.format and n in rows}
+    columns = {name: metric for name, metric in measures.metrics.items() if metric.format and name in rows}
     levels = chance_of(record)
     if levels is not None:
-        columns["chance"] = (measures.metrics[measures.primary], levels)
-    tested = rows["length"].isin(_choose_tested(rows["length"], config.train_length))
-    texts = [_column(name, metric, values[tested]) for name, (metric, values) in columns.items()]
-    lengths = _align(["length", *map(str, rows["length"][tested])], 6)
-    lines = [" ".join(cells) for cells in zip(lengths, *texts, strict=True)]
+        rows, columns["chance"] = rows.assign(chance=levels), measures.metrics[measures.primary]
+    rows = rows[rows["length"].isin(_choose_tested(rows["length"], config.train_length))]
+    table = [[f"{text:>6}" for text in ("length", *rows["length"])]]
+    for name, metric in columns.items():
+        title = name.replace("_", " ")
+        width = max(len(title) + 1, 8 if str(metric.format).endswith("%") else 10)
+        table.append([f"{text:>{width}}" for text in (title, *map(metric.text, rows[name]))])
+    lines = [" ".join(cells) for cells in zip(*table, strict=True)]
     if measures.criterion and measures.horizon:
-        reached = measures.horizon(config, rows)
+        reached = measures.horizon(config, record.metrics)
         lines.append(f"{_criterion([record])} up to length {reached} (tested to {config.test_length})")
     if measures.remark and (remark := measures.remark(record)):
         lines.append(remark)
@@ -172,13 +181,3 @@ def _criterion(records: Sequence[Record]) -> str:
         if values:
             words[place] = word.replace(key, f"{key}={','.join(values)}")
     return " ".join(words)
-
-
-def _column(name: str, metric: Metric, values: pd.Series) -> list[str]:
-    title = name.replace("_", " ")
-    width = max(len(title) + 1, 8 if str(metric.format).endswith("%") else 10)
-    return _align([title, *map(metric.text, values)], width)
-
-
-def _align(texts: list[str], width: int) -> list[str]:
-    return [f"{text:>{width}}" for text in texts]

@@ -27,7 +27,7 @@ def find_groups(made: Any) -> dict[str, str]:
         return dict.fromkeys(families(), OPTIMIZER)
     found: dict[str, str] = {}
     for family in families():
-        kinds: Mapping[str, Registry[Any]] = kind_of_family(family).load_family().KINDS
+        kinds: Mapping[str, Registry[Any]] = kind_of_family(family).load_family().groups
         fitting = [group for group, kind in kinds.items() if isinstance(made, type) and issubclass(made, kind.base)]
         # Any module may be a model, so a more special base decides.
         special = [group for group in fitting if kinds[group].base is not torch.nn.Module]

@@ -1,33 +1,81 @@
 """The subcommands of ``synthlab``: their names, descriptions, and dispatch.
 
-A package adds a subcommand by an entry point of the group ``synthlab.commands``: the name is the subcommand, the value
-``module:function`` is what it calls. The first line of the module's docstring describes the subcommand. Entry points
-let the library offer the commands of packages that it does not import.
+The lab's own are in a table. A package adds a subcommand by an entry point of the group ``synthlab.commands``: the name
+is the subcommand, the value ``module:function`` is what it calls.
 """
 
-import ast
 import os
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache
-from importlib.util import find_spec
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from synthlab.cli.arguments import exit_on_input_error
 from synthlab.errors import InputError, format_error
 from synthlab.output import say
 
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
 GROUP = "synthlab.commands"
-REPLACED = {
-    "language": "synthlab study long_short_alignment",
-    "sequences": "synthlab task=NAME, or synthlab sweep task=NAME",
-}
 # A wheel has here the packages that are next to synthlab in a checkout.
 PACKAGES = Path(__file__).parents[1] / "packages"
+
+
+class Command(NamedTuple):
+    """A subcommand: ``module:function`` that it calls, what it does, and whether its arguments are Hydra's keys."""
+
+    calls: str
+    does: str
+    takes_keys: bool = True
+
+
+COMMANDS = {
+    "run": Command("synthlab.cli.run:main", "train one model, unless it is recorded, and print its error by length"),
+    "sweep": Command(
+        "synthlab.cli.run:sweep", "train every combination of the values given, and rank them; also synthlab -m"
+    ),
+    "study": Command(
+        "experiments.__main__:main", "list papers and their studies, or train, plot and judge a paper's study"
+    ),
+    "figures": Command(
+        "experiments.output_alignment.__main__:main",
+        "short for synthlab study output_alignment, with figure=1 for output_alignment/1",
+    ),
+    "collect": Command(
+        "synthlab.collect:main", "write all runs of a results folder as one table, a CSV or Parquet file", False
+    ),
+    "compare": Command(
+        "synthlab.compare:main",
+        "plot any metric against any setting, grouped and faceted by others, over all runs",
+        False,
+    ),
+    "show": Command(
+        "synthlab.cli.show:main", "show one run: its settings, numbers by length, training curve, or its error", False
+    ),
+    "check": Command(
+        "synthlab.cli.check:main",
+        "measure the laws that a class of your own must keep, such as mine:LogDistance",
+        False,
+    ),
+    "evaluate": Command(
+        "synthlab.huggingface.evaluate:main",
+        "measure a language model on long texts, by perplexity at each length and by position",
+    ),
+    "extend": Command(
+        "synthlab.huggingface.extend:main", "extend the context of a causal model of Hugging Face by fine-tuning"
+    ),
+    "theory": Command(
+        "theory.__main__:main", "check the paper's appendix B, train what is missing, and write results/theory/"
+    ),
+    "demo": Command("classroom.__main__:main", "open a page on which a class watches models learn"),
+    "walkthrough": Command(
+        "classroom.lessons.walkthrough:main", "write the lessons of conf/story as one page for reading and printing"
+    ),
+    "bench": Command(
+        "experiments.bench.__main__:main",
+        "measure how fast the lab is on this machine, with nothing else running",
+        False,
+    ),
+}
 
 
 def main() -> None:
@@ -42,34 +90,21 @@ def main() -> None:
         if len(words) == 2 and words[0] == "-sc" and words[1].startswith("query="):
             command = _complete(os.environ.get("COMP_LINE", ""))
         elif not words or _belongs_to_run(words[0]):
-            command = _run()
+            command = _load("run")
         else:
             command = _load(words[0])
             del sys.argv[1]
     command()
 
 
-def find_commands() -> dict[str, "EntryPoint"]:
-    """Return the subcommands by name, ``run`` first."""
+def find_commands() -> dict[str, Command]:
+    """Return the subcommands by name, the lab's own first."""
     from importlib.metadata import entry_points  # not needed for a run, whose start-up it would slow down
 
-    found = {entry.name: entry for entry in entry_points(group=GROUP)}
-    return dict(sorted(found.items(), key=lambda item: (item[0] != "run", item[0])))
-
-
-def description(entry: "EntryPoint") -> str:
-    """Return the description of a subcommand in one line."""
-    source = _source(entry.module)
-    if source is None:
-        return f"(not installed: there is no module {entry.module})"
-    first = (ast.get_docstring(source) or "").partition("\n")[0]
-    return (first.partition(": ")[2] or first).rstrip(".").replace("``", "")
-
-
-def _run() -> Callable[[], None]:
-    from synthlab.cli.run import main
-
-    return main
+    found = {
+        each.name: Command(each.value, f"of {each.value.split('.')[0]}", False) for each in entry_points(group=GROUP)
+    }
+    return COMMANDS | {name: found[name] for name in sorted(found.keys() - COMMANDS.keys())}
 
 
 def _belongs_to_run(word: str) -> bool:
@@ -78,17 +113,17 @@ def _belongs_to_run(word: str) -> bool:
 
 def _load(name: str) -> Callable[[], None]:
     """Return the function of the subcommand ``name``. Raises InputError if it is unknown or cannot be imported."""
-    known = find_commands()
-    if name in REPLACED and name not in known:
-        raise InputError(f"{name}: is no longer a command; use {REPLACED[name]}")
+    known = COMMANDS if name in COMMANDS else find_commands()
     if name not in known:
         from synthlab.config.registry import did_you_mean
 
-        choices = ", ".join(known) or "none, since synthlab is not installed: pip install -e ."
         close = did_you_mean(name, known)
-        raise InputError(f"{name}: unknown command{close}; choose from {choices}, or give settings as key=value")
+        raise InputError(
+            f"{name}: unknown command{close}; choose from {', '.join(known)}, or give settings as key=value"
+        )
+    module, _, function = known[name].calls.partition(":")
     try:
-        return known[name].load()
+        return getattr(import_module(module), function)
     except (ImportError, AttributeError) as error:
         raise InputError(f"{name}: cannot be imported ({format_error(error)})") from None
 
@@ -96,10 +131,10 @@ def _load(name: str) -> Callable[[], None]:
 def _overview() -> Iterator[str]:
     """Yield the lines of ``synthlab --help``."""
     known = find_commands()
-    width = max(map(len, known), default=0)
+    width = max(map(len, known))
     yield "synthlab [COMMAND] [key=value ...]    without COMMAND: run\n"
-    for name, entry in known.items():
-        yield f"  {name:<{width}}  {description(entry)}"
+    for name, command in known.items():
+        yield f"  {name:<{width}}  {command.does}"
     yield "\nsynthlab task=copy --help              keys of a run on this task: choices, defaults"
     yield "synthlab run --help                    the same for task=mean"
     yield "synthlab COMMAND --help                arguments of another command"
@@ -115,48 +150,12 @@ def _complete(line: str) -> Callable[[], None]:
     program, _, rest = line.lstrip().partition(" ")
     first, space, behind = rest.lstrip().partition(" ")
     if _belongs_to_run(first):
-        os.environ["COMP_LINE"] = f"{program} {_with_family(rest)}"
-        return _run()
+        return _load("run")
     known = find_commands()
     if not space:
         say(*(name for name in known if name.startswith(first)))
     elif first in known:
-        os.environ["COMP_LINE"] = f"{program} {_with_family(behind) if first in ('run', 'sweep') else behind}"
+        os.environ["COMP_LINE"] = f"{program} {behind}"
         # For the arguments of other commands, the shell completes file names.
-        return known[first].load() if _takes_keys(known[first]) else sys.exit
-    return _run()
-
-
-def _with_family(line: str) -> str:
-    """Return the words of a run as Hydra takes them, so that it completes keys of the task's family."""
-    from synthlab.config.families import expand
-
-    done, space, last = line.rpartition(" ")
-    words = done.split()
-    keys = [word for word in words if "=" in word and not word.startswith("-")]
-    try:
-        words = [*(word for word in words if word not in keys), *expand(keys)]
-    except InputError:  # a class of the user that cannot be imported
-        return line
-    return " ".join([*words, last]) if space else last
-
-
-def _takes_keys(entry: "EntryPoint") -> bool:
-    """Return True if a subcommand is a Hydra application, that is, if it imports ``hydra_app``."""
-    source = _source(entry.module)
-    imports = [node for node in ast.walk(source) if isinstance(node, ast.ImportFrom)] if source else []
-    return any(alias.name in ("hydra_app", "studies") for node in imports for alias in node.names)
-
-
-@cache
-def _source(module: str) -> ast.Module | None:
-    """Return a module's syntax tree without importing it or its packages, which may take seconds."""
-    top, *inner = module.split(".")
-    spec = find_spec(top)
-    if spec is None:
-        return None
-    for folder in spec.submodule_search_locations or []:
-        for path in (Path(folder, *inner, "__init__.py"), Path(folder, *inner).with_suffix(".py")):
-            if path.is_file():
-                return ast.parse(path.read_text(encoding="utf-8"))
-    return None
+        return _load(first) if known[first].takes_keys else sys.exit
+    return _load("run")

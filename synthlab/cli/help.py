@@ -4,12 +4,13 @@ import json
 import shutil
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
-from synthlab.config.base import BOOKKEEPING, OPTIONAL, Config
+from synthlab.config.base import BOOKKEEPING, Config
 from synthlab.config.comments import comments_of_member, find_group_files, read_comments
-from synthlab.config.composition import compose_raw, to_plain
-from synthlab.config.families import conf_dir, families, groups_of, tasks_of
+from synthlab.config.composition import compose_raw, to_override, to_plain
+from synthlab.config.families import conf_dir, families, family_of_kind, groups_of, tasks_of
 from synthlab.config.hydra_errors import input_errors
 from synthlab.config.registry import describe_unknown, show
 from synthlab.errors import InputError
@@ -19,48 +20,53 @@ SIZES = (("width", 64, 32), ("depth", 2, 1))  # of the model in an example: the 
 WIDEST, COLUMN = 120, 32  # width of a line, and of the key=value column, in characters
 
 
-def describe_run(overrides: Sequence[str], sweeps: bool = False) -> Iterator[str]:
+def describe_run(overrides: Sequence[str], folders: Sequence[Path] = (), sweeps: bool = False) -> Iterator[str]:
     """Yield the lines of help on the run that ``overrides`` describe.
 
-    With ``sweeps``, they describe a sweep of such runs, with the keys of sweeps. Raises InputError for invalid
-    overrides.
+    ``folders`` have config files of the user's own. With ``sweeps``, the overrides describe a sweep of such runs, with
+    the keys of sweeps. Raises InputError for invalid overrides.
     """
-    with input_errors(list(overrides)):
-        config = to_plain(compose_raw(_first_values(overrides) if sweeps else list(overrides)), resolve=False)
+    given = _first_values(overrides) if sweeps else overrides
+    with input_errors(given):
+        config = to_plain(compose_raw(given), resolve=False)
     family = _check_members(config)
     task = str(config["task"]["name"])
     yield "synthlab run [key=value ...]    train one model and print its error by length; run can be left out"
     yield "synthlab sweep [key=a,b ...]    train every combination, and rank them\n"
     answer, _, score = read_comments(conf_dir() / "family" / f"{family}.yaml").title.partition(": ")
-    title = comments_of_member("task", task).title
+    title = comments_of_member("task", task, folders).title
     yield f"task={task}: {title}" if title else f"task={task}"
     yield f"{answer}. Score: {score}\n"
     yield "Groups: a name selects a file of conf/GROUP/, whose keys follow as GROUP.key=value"
     for group in (*groups_of(family), "tracker"):
-        members = tasks_of(family) if group == "task" else dict.fromkeys(path.stem for path in find_group_files(group))
+        members = (
+            tasks_of(family)
+            if group == "task"
+            else dict.fromkeys(path.stem for path in find_group_files(group, folders))
+        )
         yield from _wrap_lines(f"  {group}", ", ".join(members), 14)
         if group == "task":
             others = [each for other in families() if other != family for each in tasks_of(other)]
             yield from _wrap_lines("", f"and, with other keys: {', '.join(others)}", 14)
     yield "\nKeys, with the defaults of this task"
-    yield from _keys(config, family, sweeps)
+    yield from _keys(config, family, folders, sweeps)
     yield ""
     yield from _examples(config, family)
 
 
 def _first_values(overrides: Sequence[str]) -> list[str]:
     """Return the overrides of the first run of a sweep."""
-    from synthlab.sweeps.sweep_grid import parts_of
+    from synthlab.sweeps.sweep_grid import parse_sweep
 
-    return [part.choices[0] for part in parts_of(list(overrides)) if part.choices]
+    fixed, _, swept = parse_sweep(overrides)
+    return [*fixed, *(to_override(key, values[0]) for key, values in swept.items())]
 
 
 def _check_members(config: Mapping[str, Any]) -> str:
     """Return the family. Raises InputError if a user's file or override has dropped or replaced a group or a seed."""
-    kinds = {file["kind"]: family for family, file in families().items()}
-    family = kinds.get(str(config.get("kind")))
+    family = family_of_kind(config.get("kind"))
     if family is None:
-        raise InputError(describe_unknown("kind", config.get("kind"), kinds))
+        raise InputError(describe_unknown("kind", config.get("kind"), [file["kind"] for file in families().values()]))
     missing = [key for key in (*groups_of(family), *Config.SEEDS) if key not in config]
     if missing:
         raise InputError(*(f"{key}: missing; must be given" for key in missing))
@@ -71,16 +77,16 @@ def _check_members(config: Mapping[str, Any]) -> str:
     return family
 
 
-def _keys(config: Mapping[str, Any], family: str, sweeps: bool) -> Iterator[str]:
+def _keys(config: Mapping[str, Any], family: str, folders: Sequence[Path], sweeps: bool) -> Iterator[str]:
     files = ("config", "run", "common", f"family/{family}")
     shared = {key: text for name in files for key, text in read_comments(conf_dir() / f"{name}.yaml").keys.items()}
     groups = groups_of(family)
     of_runs = [key for key in config if key not in (*groups, *BOOKKEEPING, *Config.SEEDS, "kind")]
-    of_commands = [key for key in BOOKKEEPING if key in config and (sweeps or key not in OPTIONAL)]
+    of_commands = [key for key in BOOKKEEPING if key in config]
     for key in (*groups, *of_runs, *Config.SEEDS, *of_commands):
         value = config[key]
         if key in groups or key == "tracker":
-            yield from _member(key, cast(Mapping[str, Any], value), shared)
+            yield from _member(key, cast(Mapping[str, Any], value), folders, shared)
         else:
             yield from _entries(key, value, shared)
     if sweeps:
@@ -88,14 +94,11 @@ def _keys(config: Mapping[str, Any], family: str, sweeps: bool) -> Iterator[str]
         yield from _wrap_lines("  hydra/launcher=basic", launchers, COLUMN)
 
 
-def _member(group: str, value: Mapping[str, Any], shared: Mapping[str, str]) -> Iterator[str]:
+def _member(group: str, value: Mapping[str, Any], folders: Sequence[Path], shared: Mapping[str, str]) -> Iterator[str]:
     name = str(value["name"])
-    about = comments_of_member(group, name)
-    if any(
-        "encoding@_here_" in path.read_text(encoding="utf-8") for path in find_group_files(group) if path.stem == name
-    ):
-        inner = comments_of_member("encoding", name)  # an extension's file includes that of an encoding
-        about = about._replace(keys={**inner.keys, **about.keys})
+    about = comments_of_member(group, name, folders)
+    if group == "extension":  # its file may include that of an encoding
+        about = about._replace(keys=comments_of_member("encoding", name, folders).keys | about.keys)
     comment = "; ".join(filter(None, [about.title, shared.get(group)])) if group != "model" else about.title
     yield from _wrap_lines(f"  {group}={name}", comment if group != "task" else "", COLUMN)
     own = {f"{group}.{key}": text for key, text in about.keys.items()}

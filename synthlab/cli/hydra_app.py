@@ -9,7 +9,7 @@ import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -17,27 +17,27 @@ from typing import Any
 from synthlab.cli.arguments import refuse
 from synthlab.cli.data_files import check_data_files
 from synthlab.config.base import BOOKKEEPING
-from synthlab.config.composition import to_plain
-from synthlab.config.families import conf_dir, expand, family_of, folders
+from synthlab.config.composition import open_options, to_plain
+from synthlab.config.families import conf_dir
 from synthlab.config.hydra_errors import input_errors
+from synthlab.config.sources import format_own_traceback
 from synthlab.errors import InputError, RunsFailed, escape, format_error, is_of_memory
 from synthlab.output import open_streams, say, tell
 
-FAMILY_OF_TASK = r"^((?:task:|# @package task)\n(?: *\w+: .*\n)*?) *family: \w+\n?"
-# Overrides that configure the sweep itself.
-OF_SWEEPS = r"[+~]*(hydra[./](launcher|sweeper|sweep|mode)|batches)\b"
+# Overrides that configure the sweep itself, and those that are for the command and not for its runs.
+OF_SWEEPS = r"[+~]*hydra[./](launcher|sweeper|sweep|mode)\b"
 OF_COMMANDS = rf"hydra[./]|[+~]*({'|'.join(BOOKKEEPING)})([.=]|$)"
-typed: list[str] = []  # the words of the command line
-of_runs: list[str] = []  # the overrides of a sweep that are for its runs
+Task = Callable[[dict[str, Any]], bool]
 
 
 def main(
-    task: Callable[[dict[str, Any]], bool],
+    task: Task,
     config_name: str,
     no_sweeps: str = "",
     interrupted: str = "finished runs are kept; the same command goes on from there",
     folder: str = "",
     data: Mapping[str, Sequence[str]] | None = None,
+    words: Sequence[str] | None = None,
 ) -> None:
     """Run ``task`` on the config that Hydra composes from ``conf/`` and the command line; exit with its status.
 
@@ -50,109 +50,119 @@ def main(
         interrupted: What to tell the user after Ctrl-C.
         folder: The folder of ``conf/`` that has the config, for a command whose keys are named like groups of others.
         data: Groups whose files are data, and the keys that they may have; a file with others is refused.
+        words: The words of the command line, if they are not those of ``sys.argv``.
 
     Exit status 0: done. 1: ``task`` returned False, or a run failed. 2: the input was refused, with one line for each
     problem. 130: interrupted.
     """
     _prepare_process()
-    typed[:], of_runs[:] = sys.argv[1:], []
-    args = _arrange_arguments()
-    report = _Report(args.overrides)
+    application = Application(task, sys.argv[1:] if words is None else words)
+    args = application.args
     try:
-        with _sigterm_as_ctrl_c(), report.note_failures():
+        with _sigterm_as_ctrl_c():
             _check_flags(args, no_sweeps)
-            folders[:] = [Path(args.config_dir)] if args.config_dir else []
-            for group, keys in (data if data and not args.shell_completion else {}).items():
-                check_data_files(config_name, args.overrides, group, keys)
+            for group, keys in (data or {}).items():
+                check_data_files(args, group, keys)
             if config_name == "config" and args.help:
-                _print_help(args)
-                sys.exit(0)
-            if config_name == "config":
-                sys.argv[len(sys.argv) - len(args.overrides) :] = _for_hydra(args)
-            with _print_config(args.package) if _only_prints(args) else nullcontext():
-                _run_hydra(task, config_name, report, folder)
+                _print_help(application)
+            else:
+                application.run(config_name, folder)
     except KeyboardInterrupt:
         tell(f"interrupted: {interrupted}")
         sys.exit(130)
-    if report.refused:
-        tell(*(f"error: {line}" for line in report.refused))
-    sys.exit(2 if report.refused else 1 if report.failed else 0)
+    except Exception as error:
+        application.errors.append(error)
+    sys.exit(_report(application.errors) or application.failed)
 
 
-class _Report:
-    """Everything that went wrong: the lines of refused input, and whether runs failed."""
+class Application:
+    """What Hydra calls: one run with its config, or the lab's sweeper.
 
-    def __init__(self, overrides: list[str]):
-        self.overrides, self.failed, self.process = overrides, False, os.getpid()
-        self.refused: dict[str, None] = {}  # each line once: a sweep can refuse many runs for one reason
+    Errors are kept, since Hydra would print a heading of its own for each. In a launcher's worker they propagate.
+    """
+
+    def __init__(self, task: Task, words: Sequence[str]):
+        self.task, self.typed, self.args = task, ["synthlab", *words], parse_words(words)
+        self.overrides: list[str] = open_options(self.args.overrides)
+        self.failed, self.errors, self._process = False, list[Exception](), os.getpid()
+
+    def run(self, config_name: str, folder: str) -> None:
+        """Let Hydra carry out the command line. Raises InputError for what Hydra refuses."""
+        from hydra import __version__, version
+        from hydra._internal.utils import _run_hydra, get_args_parser
+
+        if __version__.startswith("1.3"):  # later versions have no other behavior
+            version.setbase("1.3")
+        sweeps = self.args.multirun and not any(each.startswith("hydra/sweeper=") for each in self.overrides)
+        # The runs of a sweep may be of several families: the lab's sweeper composes each by itself.
+        own = [each for each in self.overrides if not sweeps or re.match(OF_COMMANDS, each)]
+        args = Namespace(**(vars(self.args) | {"overrides": own}))
+        with input_errors(self.overrides), _print_config(args):
+            _run_hydra(
+                args=args,
+                args_parser=get_args_parser(),
+                task_function=self,
+                config_path=str(conf_dir() / folder),
+                config_name=config_name,
+            )
+
+    def __call__(self, config: Any) -> None:
+        """Carry out the task with a config of Hydra's."""
+        with self._keep_errors():
+            with input_errors(self.overrides):
+                raw = to_plain(config)
+            # Commands write to folders below it: an empty path would be the root of the file system.
+            if raw.get("results") == "":
+                raise InputError("results=: must be the path of a folder")
+            self.failed |= not self.task(raw)
+
+    def sweep(self, config: Any, context: Any) -> None:
+        """Train every combination of the command line, with the config and context of Hydra's sweepers."""
+        with self._keep_errors():
+            with pause_garbage_collection():
+                from synthlab.sweeps.command import sweep
+            sweep([each for each in self.overrides if not each.startswith("hydra")], config, context, self.typed)
 
     @contextmanager
-    def note_failures(self) -> Iterator[None]:
-        """Record what goes wrong in the block, and print why runs failed.
-
-        Errors of other kinds propagate. In a launcher's worker all errors do, since nobody would read the record there.
-        """
-        if os.getpid() != self.process:
-            yield
-            return
+    def _keep_errors(self) -> Iterator[None]:
         try:
-            with input_errors(self.overrides):
-                yield
-        except InputError as error:
-            self.refused.update(dict.fromkeys(error.lines))
-        except RunsFailed as error:
-            self._fail(*error.lines)
-        except BrokenExecutor:
-            self._fail("failed: a worker was killed, perhaps for want of memory; finished runs are kept")
-        except (MemoryError, RuntimeError) as error:
-            if not is_of_memory(error):
+            yield
+        except Exception as error:
+            if os.getpid() != self._process:
                 raise
-            self._fail(f"failed: {format_error(error)}")
-
-    def _fail(self, *lines: str) -> None:
-        self.failed = True
-        tell(*lines)
+            self.errors.append(error)
 
 
-def _for_hydra(args: Namespace) -> list[str]:
-    """Return the overrides that Hydra is to apply itself.
+def _report(errors: Sequence[Exception]) -> int:
+    """Print what went wrong; return 2 if input was refused, 1 for failed runs, else 0. Raises an unexpected error."""
+    refused: dict[str, None] = {}  # each line once: a sweep can refuse many runs for one reason
+    for error in errors:
+        if isinstance(error, InputError):
+            refused.update(dict.fromkeys(error.lines))
+        elif isinstance(error, RunsFailed):
+            tell(*error.lines)
+        elif isinstance(error, BrokenExecutor):
+            tell("failed: a worker was killed, perhaps for want of memory; finished runs are kept")
+        elif is_of_memory(error):
+            tell(f"failed: {format_error(error)}")
+        elif hasattr(error, "__notes__"):  # a note names the setting of a user's class (``name_own_classes``)
+            tell(f"failed: {format_error(error)}", *format_own_traceback(error))
+        else:
+            raise error
+    if refused:
+        tell(*(f"error: {line}" for line in refused))
+    return 2 if refused else 1 if errors else 0
 
-    In a sweep these are only the ones that configure the sweep: its tasks may be of several families, and the sweeper
-    composes each run by itself. Raises InputError for another sweeper, to which Hydra passes one config, with tasks of
-    several families.
-    """
-    sweeper = next((given for given in args.overrides if given.startswith("hydra/sweeper=")), None)
-    if not args.multirun or sweeper:
-        tasks = [task.strip() for given in args.overrides if given.startswith("task=") for task in given[5:].split(",")]
-        if sweeper and len({family_of(task) for task in tasks}) > 1:
-            raise InputError(f"{sweeper}: sweeps over tasks of one family; leave it out for task={','.join(tasks)}")
-        return expand(args.overrides)
-    of_runs[:] = [given for given in args.overrides if not re.match(OF_COMMANDS, given)]
-    return [given for given in args.overrides if given not in of_runs]
 
-
-def _print_help(args: Namespace) -> None:
+def _print_help(application: Application) -> None:
     """Print the keys that apply to the run, or the sweep, that the command line describes."""
     with pause_garbage_collection():
         from synthlab.cli.help import describe_run
         from synthlab.config.composition import quote
-    own = [f"hydra.searchpath=[{quote(Path(args.config_dir).absolute())}]"] if args.config_dir else []
-    say(*describe_run([*args.overrides, *own], args.sweeps))
-
-
-def _run_hydra(task: Callable[[dict[str, Any]], bool], config_name: str, report: _Report, folder: str) -> None:
-    """Let Hydra carry out the command line, with ``task`` for each config to run."""
-    import hydra
-
-    def run(config: Any) -> None:
-        with report.note_failures():  # Hydra would print a heading of its own for whatever a task raises
-            raw = to_plain(config)
-            # Commands write to folders below it: an empty path would be the root of the file system.
-            if raw.get("results") == "":
-                raise InputError("results=: must be the path of a folder")
-            report.failed |= not task(raw)
-
-    hydra.main(config_path=str(conf_dir() / folder), config_name=config_name, version_base="1.3")(run)()
+    args = application.args
+    folder = [Path(args.config_dir).absolute()] if args.config_dir else []
+    own = [f"hydra.searchpath=[{quote(each)}]" for each in folder]
+    say(*describe_run([*application.overrides, *own], folder, args.sweeps))
 
 
 def _prepare_process() -> None:
@@ -203,28 +213,17 @@ def _warn(message: Warning | str, category: type[Warning], *where: Any, **how: A
         tell(warnings.formatwarning(message, category, *where[:2]).rstrip("\n"))
 
 
-def parse_words(words: list[str]) -> Namespace:
-    """Return the words of a command line, parsed as Hydra does."""
+def parse_words(words: Sequence[str]) -> Namespace:
+    """Return the words of a command line, parsed as Hydra does; flags may stand anywhere.
+
+    ``sweeps`` is True for a sweep, also where Hydra only prints its config, and so refuses -m.
+    """
     from hydra._internal.utils import get_args_parser
 
     parser = get_args_parser()
     parser.error = lambda message: refuse(message)  # in one line; Hydra would print all flags first
-    return parser.parse_intermixed_args(words)
-
-
-def _arrange_arguments() -> Namespace:
-    """Put the command line's flags before its overrides, as Hydra requires, and return the parsed arguments.
-
-    Drop -m where Hydra only prints, since it refuses it there.
-    """
-    words = sys.argv[1:]
-    args = parse_words(words)
-    for override in args.overrides:
-        words.remove(override)
-    args.sweeps = args.multirun
-    if args.multirun and _only_prints(args):
-        args.multirun, words = False, [word for word in words if word not in ("-m", "--multirun")]
-    sys.argv[1:] = [*words, *args.overrides]
+    args = parser.parse_intermixed_args(list(words))
+    args.sweeps, args.multirun = args.multirun, args.multirun and not _only_prints(args)
     return args
 
 
@@ -252,19 +251,24 @@ def _only_prints(args: Namespace) -> bool:
 
 
 @contextmanager
-def _print_config(package: str | None) -> Iterator[None]:
-    """Print what Hydra prints of a config, without the family that a task's file names: ``kind`` has that information.
+def _print_config(args: Namespace) -> Iterator[None]:
+    """Print what Hydra prints of a config as the lab prints: a full disk costs no status.
 
     A ``package`` that does not exist is refused; Hydra would exit with status 1.
     """
-    complaint, text = StringIO(), StringIO()
+    if not _only_prints(args):
+        yield
+        return
+    text, complaint = StringIO(), StringIO()
     try:
-        with redirect_stdout(text), redirect_stderr(complaint) if package else nullcontext():
+        with redirect_stdout(text), redirect_stderr(complaint):
             yield
     except SystemExit as left:
-        if left.code and package:
-            raise InputError(f"--package {package}: there is no such key in the config") from None
+        if left.code and args.package:
+            raise InputError(f"--package {args.package}: there is no such key in the config") from None
         raise
     finally:
         if text.getvalue():
-            say(re.sub(FAMILY_OF_TASK, r"\1", text.getvalue().rstrip("\n"), flags=re.MULTILINE))
+            say(text.getvalue().rstrip("\n"))
+        if complaint.getvalue() and not args.package:
+            tell(complaint.getvalue().rstrip("\n"))

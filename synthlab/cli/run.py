@@ -1,11 +1,22 @@
-"""``synthlab run``: train one model, unless it is recorded, and print its error by length."""
+"""``synthlab run``: train one model, unless it is recorded; ``synthlab sweep``: every combination of values."""
 
+import sys
 from typing import Any
 
 from synthlab.cli import hydra_app
 
 
-def task(raw: dict[str, Any]) -> bool:
+def main() -> None:
+    """Run ``synthlab run``."""
+    hydra_app.main(train, "config")
+
+
+def sweep() -> None:
+    """Run ``synthlab sweep``; also ``synthlab -m``."""
+    hydra_app.main(train, "config", words=["-m", *sys.argv[1:]])
+
+
+def train(raw: dict[str, Any]) -> bool:
     """Train the run that the config describes, unless it is recorded, and print it; return False if it diverged."""
     with hydra_app.pause_garbage_collection():
         from synthlab.config.base import bookkeeping, resolve
@@ -24,11 +35,6 @@ def task(raw: dict[str, Any]) -> bool:
     )
     say(f"{records}\nrecord: {config.id} in {store.path(config.id)}\n")
     return records[0].diverged_at is None
-
-
-def main() -> None:
-    """Run ``synthlab run``."""
-    hydra_app.main(task, "config")
 
 
 if __name__ == "__main__":

@@ -5,8 +5,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -19,8 +18,8 @@ from pydantic import (
     model_serializer,
 )
 
-from synthlab.config.registry import STRICT, did_you_mean, find_class, validate
-from synthlab.config.sources import HASH, hash_present_source, is_own, without_sources
+from synthlab.config.registry import STRICT, check_call, did_you_mean, find_class, validate
+from synthlab.config.sources import HASH, hash_present_source, is_own, name_own_classes, without_sources
 from synthlab.errors import InputError, UnknownKind, format_error
 
 if TYPE_CHECKING:
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
     from synthlab.training.family import Family
 
 # Keys of the config that do not change a run's numbers, except by rounding.
-BOOKKEEPING = ("results", "tag", "device", "workers", "retry", "save", "tracker", "batches")
-OPTIONAL = ("batches",)  # of these, the keys that only sweeps have
+BOOKKEEPING = ("results", "tag", "device", "workers", "retry", "save", "tracker")
 
 
 def bookkeeping(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -37,7 +35,7 @@ def bookkeeping(raw: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises InputError for one that is missing, and for a results folder in memory, which would be lost at the end.
     """
-    missing = [key for key in BOOKKEEPING if key not in (*raw, *OPTIONAL)]
+    missing = [key for key in BOOKKEEPING if key not in raw]
     if missing:
         raise InputError(*(f"{key}: missing; must be given" for key in missing))
     if str(raw["results"]).startswith("memory:"):
@@ -50,6 +48,7 @@ Count = Annotated[int, Field(gt=0, le=10**6)]
 Length = Annotated[int, Field(gt=0, le=20_000)]
 Tokens = Annotated[int, Field(gt=0, le=10**9)]  # of an argument, such as a window, that allocates nothing
 OPTIMIZERS = ("adam", "adamw", "sgd")  # the lab's own; other names are classes of the user
+OPTIMIZER_CALL = "Class(parameters, lr=..., **protocol.options)"  # how an optimizer of the user is constructed
 MOST_SEEDS = 2**63  # seeds are 0 or more and below this
 Seed = Annotated[int, Field(ge=0, lt=MOST_SEEDS)]
 Steps = Annotated[int, Field(gt=0, lt=2**63)]
@@ -65,11 +64,6 @@ def identity_of(config: Mapping[str, Any], results_version: int) -> str:
     """
     text = json.dumps([results_version, config], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def drop_followers(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``config`` without seeds that equal ``seed``, for kinds of runs that once had only ``seed``."""
-    return {key: value for key, value in config.items() if key not in Config.SEEDS[1:] or value != config["seed"]}
 
 
 def _refuse_class(name: str) -> str:
@@ -145,6 +139,22 @@ class Protocol(Settings):
         """True if the optimizer is a class of the user."""
         return self.optimizer not in OPTIMIZERS
 
+    def with_source(self) -> "Protocol":
+        """Return the settings with the hash of the optimizer's source, if it is the user's.
+
+        Raises InputError for a class that is no optimizer, or that does not take its settings.
+        """
+        if not self.has_own_optimizer:
+            return self.model_copy(update={HASH: None})
+        from torch.optim import Optimizer
+
+        field, name = "protocol.optimizer", self.optimizer
+        made = find_class(name, field)
+        if not (isinstance(made, type) and issubclass(made, Optimizer)):
+            raise InputError(f"{field}={name}: must be a subclass of torch.optim.Optimizer")
+        check_call(field, name, made, OPTIMIZER_CALL, [], lr=self.lr, **self.options)
+        return self.model_copy(update={HASH: hash_present_source(field, name, made) if is_own(name) else None})
+
 
 class Curriculum(Settings):
     """Training lengths that grow; ``conf/family/sequences.yaml`` describes each field."""
@@ -163,10 +173,26 @@ class Curriculum(Settings):
         return int(self.start + (train_length - self.start) * step / until)
 
 
+def check_schedule(config: "Config", start: int | None, every: int | None) -> None:
+    """Raise InputError for settings of training that do not fit each other.
+
+    Args:
+        config: The run.
+        start: The longest training length at the beginning of a curriculum, if there is one.
+        every: The steps between tests of early stopping, if there is any; a test is at a point of the training curve.
+    """
+    lines: list[str] = []
+    if start is not None and start > config.train_length:
+        lines.append(f"curriculum.start={start}: must be at most train_length={config.train_length}")
+    if every is not None and every % config.protocol.record_every:
+        record_every = config.protocol.record_every
+        lines.append(f"stop.every={every}: must be a multiple of protocol.record_every={record_every}")
+    if lines:
+        raise InputError(*lines)
+
+
 Kind = TypeVar("Kind", bound="Config")
 KINDS: dict[str, type["Config"]] = {}  # the kinds of runs whose modules have been imported, by name
-# The lab's own kinds: their records can be read even where the lab is not installed.
-FAMILIES = ("regression", "language", "sequences")
 
 
 class Config(Settings, ABC):
@@ -180,9 +206,9 @@ class Config(Settings, ABC):
     fuses: ClassVar[bool] = False  # attention to long texts stores no matrix for each head (``models.attention``)
     default_task: ClassVar[str]  # the file of conf/task/ that a run of this kind uses by default
     answer: ClassVar[str]  # the kind of answer that its tasks ask for, for readers
-    family_module: ClassVar[str]  # name of its ``Family`` module, which imports this one
-    measures_module: ClassVar[str]  # name of the module that has their ``MEASURES``
+    MEASURES: ClassVar["Measures"]  # its metrics, horizon and chance level
     SEEDS: ClassVar[tuple[str, ...]] = ("seed", "weight_seed", "data_seed", "test_seed")  # a null seed equals the first
+    FORMERLY: ClassVar[str] = ""  # the first name of the field ``task``, for kinds that had another, and only one seed
     kind: str
     if TYPE_CHECKING:  # fields that every kind declares, in its own order
         task: Member
@@ -206,7 +232,7 @@ class Config(Settings, ABC):
 
         Raises InputError for every unknown, missing or ill-typed key outside the registries.
         """
-        given = cls.rename_fields({key: value for key, value in raw.items() if key not in BOOKKEEPING})
+        given = {key: value for key, value in raw.items() if key not in BOOKKEEPING}
         return validate(cls, dict.fromkeys(cls.SEEDS[1:]) | given, "")
 
     @field_validator("weight_seed", "data_seed", "test_seed", mode="before", check_fields=False)
@@ -214,39 +240,39 @@ class Config(Settings, ABC):
     def _follow_seed(cls, value: Any, info: ValidationInfo) -> Any:
         return info.data.get("seed", 0) if value is None else value  # 0 if the seed itself was refused
 
-    @classmethod
-    def rename_fields(cls, raw: dict[str, Any]) -> dict[str, Any]:
-        """Return ``raw``, perhaps from a record of an earlier version, with the present names of the fields."""
-        return raw
-
     @property
     def identifying(self) -> dict[str, Any]:
-        """The values that identify the run, under the field names of the kind's first version.
+        """The values that identify the run: its fields; for a kind with ``FORMERLY``, as its first version named them.
 
-        This way a renamed field does not change the identities of existing records.
+        That version had only ``seed``, so seeds that equal it are left out there.
         """
-        return self.model_dump()
+        values = self.model_dump()
+        if not self.FORMERLY:
+            return values
+        followers = {name for name in self.SEEDS[1:] if values[name] == self.seed}
+        named = values | {self.FORMERLY: values["task"]}
+        return {key: value for key, value in named.items() if key not in followers | {"task"}}
 
     @classmethod
-    def resolve(cls, raw: Mapping[str, Any]) -> "Config":
-        """Return the complete config of the run that ``raw`` describes, with the family's defaults filled in.
+    def resolve(cls: type[Kind], raw: Mapping[str, Any]) -> Kind:
+        """Return the complete config of the run of this kind that ``raw`` describes, with defaults filled in.
 
         Raises InputError for a run that could not be trained or tested.
         """
-        config = cls.load_family().resolve(raw)
-        name, field = config.protocol.optimizer, "protocol.optimizer"
-        found = hash_present_source(field, name, find_class(name, field)) if is_own(name) else None
-        return config.model_copy(update={"protocol": config.protocol.model_copy(update={HASH: found})})
+        with name_own_classes(raw):
+            run = cls.from_raw({**raw, "kind": cls.model_fields["kind"].default})
+            config = cls.load_family().complete(run)
+            return config.model_copy(update={"protocol": config.protocol.with_source()})
 
     @classmethod
-    def load_family(cls) -> "Family[Any]":  # of runs of its own kind
-        """Return the module that builds, trains and tests such runs. It is imported on demand, since it needs torch."""
-        return cast("Family[Any]", import_module(cls.family_module))
+    @abstractmethod
+    def load_family(cls) -> "Family":
+        """Return the functions that build, train and test such runs. Imported on demand: they need torch."""
 
     @classmethod
     def measures(cls) -> "Measures":
         """Return the measures of such runs: metrics, horizon, chance level. This does not need torch."""
-        return cast("Measures", import_module(cls.measures_module).MEASURES)
+        return cls.MEASURES
 
     @classmethod
     def groups(cls) -> list[str]:
@@ -255,8 +281,8 @@ class Config(Settings, ABC):
         return [name for name, field in cls.model_fields.items() if field.annotation in named]
 
     @property
-    def family(self) -> "Family[Any]":
-        """The family module: see ``load_family``."""
+    def family(self) -> "Family":
+        """What builds, trains and tests the run: see ``load_family``."""
         return self.load_family()
 
     @property
@@ -311,7 +337,7 @@ class Config(Settings, ABC):
 def kind_of(raw: Mapping[str, Any]) -> type[Config]:
     """Return the kind of the run that ``raw`` describes. Raises UnknownKind.
 
-    A kind that is not imported yet is one of the lab's families, or found by an entry point of the group
+    The lab's own are imported with it (``synthlab.families``). Another is found by an entry point of the group
     ``synthlab.kinds``, whose name is the kind and whose value is the class.
     """
     name = str(raw.get("kind"))
@@ -324,14 +350,12 @@ def kind_of(raw: Mapping[str, Any]) -> type[Config]:
 
 @cache
 def _import_kind(name: str) -> str:
-    """Import the module of a kind of runs, and return the reason to give if the kind is still unknown.
+    """Import another package's kind of runs, and return the reason to give if the kind is still unknown.
 
     The result is cached: looking for entry points reads the metadata of all installed packages.
     """
     from importlib.metadata import entry_points  # not needed where runs are trained
 
-    if name in FAMILIES:
-        import_module(f"synthlab.{name}.config")
     why = "not known here"
     for entry in entry_points(group="synthlab.kinds", name=name):
         try:

@@ -1,12 +1,12 @@
 """The comments of the files of ``conf/``, which explain each key where its default is set."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from synthlab.config.families import conf_dir, folders
+from synthlab.config.families import conf_dir
 
 KEY = re.compile(r"(?P<indent> *)(?P<item>- )?(?P<key>[\w/@]+):(?P<value>.*?)(?: +# (?P<comment>.*))?")
 
@@ -45,15 +45,14 @@ def read_comments(path: Path) -> Comments:
     return Comments(" ".join(title), {key: " ".join(words) for key, words in keys.items() if words})
 
 
-def find_group_files(group: str) -> Iterator[Path]:
-    """Yield the files of a config group, the user's own first."""
-    for folder in (*folders, conf_dir()):
-        yield from sorted((folder / group).glob("*.yaml"))
+def find_group_files(group: str, folders: Sequence[Path] = ()) -> list[Path]:
+    """Return the files of a config group, those of the user's own ``folders`` first."""
+    return [path for folder in (*folders, conf_dir()) for path in sorted((folder / group).glob("*.yaml"))]
 
 
-def comments_of_member(group: str, name: str) -> Comments:
+def comments_of_member(group: str, name: str, folders: Sequence[Path] = ()) -> Comments:
     """Return the comments of a group's member; a key without one gets that of another file of the group."""
-    files = list(find_group_files(group))
+    files = find_group_files(group, folders)
     found = [read_comments(path) for path in sorted(files, key=lambda path: path.stem != name)]
     title = found[0].title if any(path.stem == name for path in files) else ""
     return Comments(title, {key: text for each in reversed(found) for key, text in each.keys.items()})

@@ -1,33 +1,35 @@
-"""Configs composed by Hydra."""
+"""Configs composed by Hydra: groups by name, once for each combination; single values are set in what it composed."""
 
 import copy
 import json
+import re
 import threading
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import cache, reduce
+from functools import cached_property
 from typing import Any, cast
 
-from synthlab.config.argument_checks import shorten
-from synthlab.config.families import CLASS, FAMILY, OPTIONS, conf_dir, drop_families, expand, families, family_of
+from synthlab.config.families import conf_dir, families_of_tasks, family_of_kind
 from synthlab.config.hydra_errors import input_errors
-from synthlab.config.registry import describe_unknown_key
+from synthlab.config.registry import describe_unknown_key, show
 from synthlab.errors import InputError
 
-DEEPEST, MOST_BITS = 20, 1024  # limits of settings given from Python: nesting levels, bits of an integer
+OPTIONS = "protocol.options."  # prefix of keys that no file of conf/ has: arguments of the user's own optimizer
+SINGLE = re.compile(r"[\w.]+")  # a key of a single value
+NAME = re.compile(r"(?!(null|true|false|inf|nan)$)[A-Za-z_][\w./:-]*", re.IGNORECASE)  # a text that needs no quotes
 _turn = threading.RLock()
 
 
-def compose(overrides: list[str], name: str = "config") -> dict[str, Any]:
-    """Return the config of one run as plain values, composed by Hydra. Raises InputError.
+def compose(overrides: Sequence[str] = (), name: str = "config") -> dict[str, Any]:
+    """Return the config that Hydra composes of the file ``name`` of ``conf/`` and ``overrides``, as plain values.
 
-    Hydra composes the file ``name`` of ``conf/`` and ``overrides`` (``key=value``).
+    Raises InputError.
     """
     with input_errors(overrides):
         return to_plain(compose_raw(overrides, name))
 
 
-def compose_raw(overrides: list[str], name: str = "config") -> Any:
+def compose_raw(overrides: Sequence[str], name: str = "config") -> Any:
     """Return the composed config as Hydra's own object, with references to other values unresolved.
 
     Raises Hydra's exceptions.
@@ -35,27 +37,50 @@ def compose_raw(overrides: list[str], name: str = "config") -> Any:
     from hydra import compose as hydra_compose
 
     with initialize_hydra():
-        return hydra_compose(name, overrides=expand(overrides))
+        return hydra_compose(name, overrides=open_options(overrides))
+
+
+def open_options(overrides: Iterable[str]) -> list[str]:
+    """Return overrides with those of the user's own optimizer marked as additions, since no file has such keys."""
+    return [f"++{each}" if each.startswith(OPTIONS) else each for each in overrides]
 
 
 def to_plain(config: Any, resolve: bool = True) -> dict[str, Any]:
-    """Return a config composed by Hydra as plain values, with or without resolving references."""
+    """Return a config composed by Hydra as plain values, with references resolved.
+
+    Values that must be given and are not (``???``) are left out, so that the check of a run says which it lacks. With
+    ``resolve`` False both stay as they are.
+    """
     from omegaconf import OmegaConf
 
-    values = OmegaConf.to_container(config, resolve=resolve, throw_on_missing=resolve)
-    return drop_families(cast(dict[str, Any], values))
+    values: Any = OmegaConf.to_container(config, resolve=resolve)
+    return _drop_missing(values) if resolve else values
+
+
+def _drop_missing(values: Any) -> Any:
+    if not isinstance(values, dict):
+        return values
+    given = cast(dict[str, Any], values)
+    return {
+        key: _drop_missing(value) for key, value in given.items() if not (isinstance(value, str) and value == "???")
+    }
 
 
 @contextmanager
-def initialize_hydra() -> Generator[None]:
-    """Initialize Hydra for ``conf/`` while the block runs. A process has only one Hydra, so threads take turns."""
-    from hydra import initialize_config_dir
+def initialize_hydra(folder: str = "") -> Generator[Any]:
+    """Initialize Hydra for ``conf/``, or a ``folder`` in it, while the block runs; yield its config loader.
+
+    A process has only one Hydra, so threads take turns. One that runs already, as in a command, is used as it is.
+    """
+    import hydra
     from hydra.core.global_hydra import GlobalHydra
 
+    # Hydra 1.4 has only the behavior that 1.3 calls "1.3", and warns of being asked for it.
+    version: Any = {"version_base": "1.3"} if hydra.__version__.startswith("1.3") else {}
     with _turn:
         running = GlobalHydra.instance().is_initialized()
-        with nullcontext() if running else initialize_config_dir(str(conf_dir()), version_base="1.3"):
-            yield
+        with nullcontext() if running else hydra.initialize_config_dir(str(conf_dir() / folder), **version):
+            yield GlobalHydra.instance().config_loader()
 
 
 def quote(text: Any) -> str:
@@ -69,8 +94,6 @@ def settings_of(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[s
     A ``name`` in a mapping chooses the group's file or a class ``package.module:Class``, as a plain string does. Raises
     InputError for an invalid value.
     """
-    if prefix.count(".") > DEEPEST:
-        raise InputError(f"{prefix:.60}: is a mapping of more than {DEEPEST} levels; must have fewer")
     for key, value in values.items():
         path = f"{prefix}{key}"
         if isinstance(value, Mapping):
@@ -78,134 +101,80 @@ def settings_of(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[s
             if "name" in group:
                 yield from settings_of({path: group["name"]})
             yield from settings_of({inner: item for inner, item in group.items() if inner != "name"}, f"{path}.")
-        elif isinstance(value, int) and value.bit_length() > MOST_BITS:  # Python refuses to print such an integer
-            raise InputError(f"{path}={shorten(value)}: must be a number of fewer digits")
-        elif value is None or isinstance(value, bool | int | float | str) or _is_ranges(value):
+        elif value is None or isinstance(value, bool | int | float | str | list):
             yield path, value
         else:
-            raise InputError(
-                f"{path}={shorten(value)}: must be a number, a text, True, False, None or a mapping of these"
-            )
+            must = "must be a number, a text, True, False, None, a list or a mapping of these"
+            raise InputError(f"{path}={show(value)}: {must}")
 
 
-def _is_ranges(value: Any) -> bool:
-    """Return True if a value is a list of ranges, such as ``[[21, 40], [41, 60]]``: the only lists among settings."""
-    ranges = cast(list[Any], value) if isinstance(value, list) else []
-    return bool(ranges) and all(
-        isinstance(each, list) and all(isinstance(end, int) for end in cast(list[Any], each)) for each in ranges
-    )
+def to_override(key: str, value: Any) -> str:
+    """Return a setting as an override of a command line."""
+    if not isinstance(value, str):
+        return f"{key}={json.dumps(value)}"
+    return f"{key}={value}" if NAME.fullmatch(value) else f"{key}={quote(value)}"
 
 
-def to_overrides(values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield Python values as Hydra overrides: ``{"model": {"width": 64}}`` gives ``model.width=64``."""
-    for path, value in settings_of(values):
-        yield f"{path}={json.dumps(value) if not isinstance(value, str) else value}"
+def to_overrides(values: Mapping[str, Any]) -> list[str]:
+    """Return Python values as overrides: ``{"model": {"width": 64}}`` gives ``model.width=64``."""
+    return [to_override(key, value) for key, value in settings_of(values)]
 
 
-class Composed:
-    """A composed config that can be varied many times in a few settings.
+class Composer:
+    """Composes configs that share ``overrides``, in words of a command line, and differ in a few settings.
 
-    ``overrides`` are those of ``config``, by key. They still apply after another setting selects a different group
-    member.
+    Hydra takes 70 ms for a config. So it composes one for each combination of groups, and the other settings, which
+    take microseconds, are set in that. The overrides apply to whichever members are chosen.
     """
 
-    def __init__(self, config: Mapping[str, Any], overrides: Mapping[str, str] | None = None):
-        self.config, self.overrides = dict(config), overrides or {}
-        self._others = dict[str, Composed]()
-        self._in_file = cache(_read_member)
-        family = next((each for each, file in families().items() if file["kind"] == config.get("kind")), None)
-        of = [f"{FAMILY}={family}"] if family else []
-        self._compose = cache(lambda *given: compose([*of, *given]))
+    def __init__(self, overrides: Iterable[str] = (), name: str = "config"):
+        self.overrides, self.name = list(overrides), name
+        self._composed: dict[tuple[str, ...], dict[str, Any]] = {}
 
-    def with_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the config with ``settings`` (by dotted key) applied as if they were overrides too.
+    @cached_property
+    def _groups(self) -> set[str]:
+        with initialize_hydra() as loader:
+            return set(loader.list_groups(""))
 
-        The result is that of ``compose``, in microseconds instead of 160 ms once each group's members have been read (4
-        ms). Raises InputError.
-        """
-        task = settings.get("task")
-        if isinstance(task, str) and isinstance(self.config.get("task"), dict):
-            family = family_of(task)
-            if families()[family]["kind"] != self.config.get("kind", families()[family]["kind"]):
-                return self._for_family(family, task).with_settings(settings)
-        config, own = copy.deepcopy(self.config), set[str]()
-        for group, name in settings.items():
-            if isinstance(config.get(group), dict):
-                if isinstance(name, list):
-                    raise InputError(f"{group}={name}: must be a name")
-                if isinstance(name, str) and CLASS.fullmatch(name):
-                    own.add(group)
-                config[group] = {"name": name} if group in own else copy.deepcopy(self._member(group, name))
-                for key in self.overrides:
-                    if key.startswith(f"{group}."):
-                        _set_key(config, key, _value(self.config, key), group in own or key.startswith(OPTIONS))
-        for key, name in settings.items():
-            group, within, path = key.partition("@")
-            if within:  # a member within a member, as in encoding@encoding.inner=rope
-                if not isinstance(self.config.get(group), dict) or isinstance(name, list):
-                    raise InputError(f"{key}={name}: must have the form GROUP@PLACE=NAME")
-                _set_key(config, path, copy.deepcopy(self._member(group, name)), path.split(".")[0] in own)
-        for key, value in settings.items():
-            if "@" not in key and not isinstance(config.get(key), dict):
-                _set_key(config, key, value, key.split(".")[0] in own or key.startswith(OPTIONS))
-        return config
-
-    def _for_family(self, family: str, task: str) -> "Composed":
-        """Return the same overrides composed for a task of another family. Raises InputError if they set ``kind``."""
-        if "kind" in self.overrides:
-            raise InputError(f"{self.overrides['kind']}: follows from the task of a run; leave it out")
-        if family not in self._others:
-            overrides = [*self.overrides.values(), f"task={task}"]
-            self._others[family] = Composed(compose(overrides), self.overrides)
-        return self._others[family]
-
-    def _member(self, group: str, name: Any) -> dict[str, Any]:
-        without = self._compose()
-        if self._in_file(group, without[group].get("name")) == without[group]:
-            found = self._in_file(group, name)  # a hundred times as fast; no other file sets keys of this group
-            if found is not None:
-                return found
-        chosen = self._compose(f"{group}={name}")
-        beside = [key for key in without if key != group and chosen.get(key) != without[key]]
-        if beside:
-            raise InputError(
-                f"{group}={name}: its file also sets {', '.join(beside)}; move these settings to the figure's file"
-            )
-        return chosen[group]
+    def compose(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the config with ``settings`` (see ``settings_of``), which precede the overrides. Raises InputError."""
+        single = dict(settings_of(settings))
+        # Additions, members within members, ... are Hydra's too.
+        chosen = {key: value for key, value in single.items() if key in self._groups or not SINGLE.fullmatch(key)}
+        words = tuple(to_override(key, value) for key, value in chosen.items())
+        if words not in self._composed:
+            with input_errors([*self.overrides, *words]):
+                self._composed[words] = to_plain(compose_raw([*self.overrides, *words], self.name), resolve=False)
+        config = copy.deepcopy(self._composed[words])
+        for key, value in single.items():
+            if key not in chosen:
+                _set_value(config, key, value)
+        return _resolve_references(config, self.overrides)
 
 
-def _read_member(group: str, name: Any) -> dict[str, Any] | None:
-    """Return the content of the file of a group's member; None without a file, or if it is more than plain values."""
-    from hydra.core.global_hydra import GlobalHydra
-    from omegaconf import DictConfig, OmegaConf
-
-    path = f"{group}/{name}"
-    with input_errors([f"{group}={name}"]), initialize_hydra():
-        sources = cast(Any, GlobalHydra.instance().config_loader()).get_sources()
-        source = next((each for each in sources if each.is_config(path)), None)
-        found = None if source is None else source.load_config(path)
-    if found is None or any(found.header.values()) or not isinstance(found.config, DictConfig):
-        return None
-    values = cast(dict[str, Any], OmegaConf.to_container(found.config))
-    if group == "task":
-        values.pop("family", None)
-    return None if "defaults" in values or "${" in str(values) or "???" in str(values) else values
-
-
-def _value(config: Mapping[str, Any], key: str) -> Any:
-    return reduce(lambda part, name: part[name], key.split("."), config)
-
-
-def _set_key(config: dict[str, Any], key: str, value: Any, new: bool = False) -> None:
-    """Set a dotted key that exists already, or a ``new`` one.
-
-    Raises InputError, with the choices, for an unknown key.
-    """
+def _set_value(config: dict[str, Any], key: str, value: Any) -> None:
+    """Set a dotted key. Raises InputError for a key that is not there, with the choices."""
     *parents, last = key.split(".")
-    part: dict[str, Any] = config
+    part = config
     for parent in parents:
-        inner = part.setdefault(parent, {}) if new else part.get(parent)
+        inner = part.get(parent)
         part = cast(dict[str, Any], inner) if isinstance(inner, dict) else {}
-    if last not in part and not new:
-        raise InputError(describe_unknown_key(f"{key}={value}", [str(name) for name in part]))
+    if last not in part and not key.startswith(OPTIONS):
+        raise InputError(describe_unknown_key(f"{key}={show(value)}", [str(name) for name in part]))
+    if isinstance(part.get(last), dict):
+        raise InputError(f"{key}={show(value)}: has keys of its own; give those, as in {key}.KEY=VALUE")
     part[last] = value
+
+
+def _resolve_references(config: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
+    if "${" not in str(config):
+        return _drop_missing(config)
+    from omegaconf import OmegaConf
+
+    with input_errors(overrides):
+        return to_plain(OmegaConf.create(config))
+
+
+def family_of(task: str) -> str | None:
+    """Return the family of a task, of any folder or a class. Raises InputError for an unknown task."""
+    return families_of_tasks().get(task) or family_of_kind(compose([to_override("task", task)]).get("kind"))

@@ -8,25 +8,21 @@ import importlib
 import inspect
 import json
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
 from functools import cache
-from numbers import Integral, Real
-from typing import Any, Generic, TypeGuard, TypeVar, cast, get_args
+from typing import Any, Generic, TypeGuard, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from synthlab.config.sources import HASH, hash_present_source, hash_source, is_own, own_classes
 from synthlab.errors import InputError, format_error
 
-Answer = TypeVar("Answer")
 Member = TypeVar("Member")
 Schema = TypeVar("Schema", bound=BaseModel)
 
-# Keys that were replaced, and the present name of each.
-MOVED = {"evaluation.seed": "test_seed", "problem": "task", "language": "task"}
 MISSING = "missing; must be given"
 SHOWN = 200  # the most characters of a value in an error
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
@@ -74,12 +70,11 @@ class Registry(Mapping[str, type[Member]], Generic[Member]):
             raise InputError(f"{field}={show(config)}: must be a mapping with a name; choose from {', '.join(self)}")
         member = self.find(config["name"], field)
         given = {key: value for key, value in config.items() if key not in _beside(config["name"])}
-        with catch_errors(field, config["name"], "be made"):
-            try:
-                arguments = dict(iter(validate(_schema(member), given, field)))  # iter: an argument may be named keys
-            except InputError as error:
-                more = f"; {describe_call(member, self.call)}" if ":" in config["name"] else ""
-                raise InputError(*(f"{line}{more * line.endswith(MISSING)}" for line in error.lines)) from None
+        try:
+            arguments = dict(iter(validate(_schema(member), given, field)))  # iter: an argument may be named keys
+        except InputError as error:
+            more = f"; {describe_call(member, self.call)}" if ":" in config["name"] else ""
+            raise InputError(*(f"{line}{more * line.endswith(MISSING)}" for line in error.lines)) from None
         # A mapping with a name is a member within a member, such as the inner encoding of randomized positions.
         nested = {key: value for key, value in arguments.items() if _is_member(value)}
         return arguments | {key: self.complete(value, f"{field}.{key}") for key, value in nested.items()}
@@ -103,9 +98,8 @@ class Registry(Mapping[str, type[Member]], Generic[Member]):
         """Return an instance of the class that ``config`` names. ``args`` are further arguments, such as sizes."""
         arguments = self.arguments(config, field)
         member = self.find(config["name"], field)
-        field, name = field or self.kind, config["name"]
-        with catch_errors(field, name, "be made"), explain_call(field, name, member, self.call, args, arguments):
-            return member(*args, **arguments)
+        check_call(field or self.kind, config["name"], member, self.call, *args, **arguments)
+        return member(*args, **arguments)
 
 
 def complete_members(kinds: Mapping[str, Registry[Any]], given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -135,42 +129,14 @@ def forbid_imports() -> Generator[None]:
         _imports.reset(before)
 
 
-@contextmanager
-def catch_errors(field: str, name: str, what: str) -> Generator[None]:
-    """Turn any exception of a user's class, when it is asked to do ``what``, into InputError."""
+def check_call(field: str, name: str, made: Any, call: str, /, *args: Any, **settings: Any) -> None:
+    """Raise InputError, which says how the lab calls it, for a class of the user that does not take these arguments."""
+    if ":" not in name:
+        return
     try:
-        yield
-    except InputError:
-        raise
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        if ":" not in name:
-            raise
-        raise InputError(f"{field}={name}: cannot {what} ({format_error(error)})") from error
-
-
-@contextmanager
-def explain_call(
-    field: str, name: str, made: Any, call: str, args: Any, settings: Mapping[str, Any]
-) -> Generator[None]:
-    """Turn the TypeError of a class of the user whose constructor does not take its arguments into InputError.
-
-    Args:
-        field: The config group of the class.
-        name: Its name there.
-        made: The class, which the block constructs.
-        call: How the lab constructs such a class, in words.
-        args: The positional arguments.
-        settings: The keyword arguments.
-    """
-    try:
-        yield
+        inspect.signature(made).bind(*args, **settings)
     except TypeError as error:
-        if ":" not in name or _fits(made, args, settings):
-            raise
-        how = describe_call(made, call)
-        raise InputError(f"{field}={name}: cannot be made ({format_error(error)}); {how}") from error
+        raise InputError(f"{field}={name}: cannot be made ({error}); {describe_call(made, call)}") from None
 
 
 def describe_call(made: Any, call: str) -> str:
@@ -181,57 +147,6 @@ def describe_call(made: Any, call: str) -> str:
     return f"it is called as {call.replace('Class', made.__name__)}, and takes {shown}; see docs/extending.md"
 
 
-def _fits(made: Any, args: Any, settings: Mapping[str, Any]) -> bool:
-    """Return True if a constructor declares that it takes these arguments, by more than ``*args``."""
-    takes = inspect.signature(made)
-    try:
-        takes.bind(*args, **settings)
-    except TypeError:
-        return False
-    return not any(part.kind is part.VAR_POSITIONAL for part in takes.parameters.values())
-
-
-def ask_member(
-    field: str, name: str, told: str, ask: Callable[[], Answer], fits: Callable[[Any], bool], must: str
-) -> Answer:
-    """Return the answer of a registry's member, perhaps a class of the user, to a question.
-
-    Args:
-        field: The config group of the member.
-        name: Its name there.
-        told: The question in code: ``width(4)``.
-        ask: Function that asks it.
-        fits: Function that returns True for a valid answer.
-        must: A description of valid answers, for the error.
-
-    Returns:
-        The answer.
-
-    Raises:
-        InputError: The answer is not valid, or asking raised an exception; in one line.
-    """
-    with catch_errors(field, name, f"say its {told}"):
-        given = ask()
-        if not fits(given):
-            raise InputError(f"{field}={name}: {told} is {' '.join(repr(given).split())}; must be {must}")
-        return given
-
-
-def is_whole(value: Any, low: float, high: float) -> bool:
-    """Return True if ``value`` is an integer from ``low`` to ``high``."""
-    return not isinstance(value, bool) and isinstance(value, Integral) and low <= cast(int, value) <= high
-
-
-def is_number(value: Any, low: float, high: float) -> bool:
-    """Return True if ``value`` is a number from ``low`` to ``high``; NaN is not."""
-    return not isinstance(value, bool) and isinstance(value, Real) and low <= cast(float, value) <= high
-
-
-def is_truth(value: Any) -> bool:
-    """Return True if ``value`` is True or False."""
-    return isinstance(value, bool)
-
-
 def validate(schema: type[Schema], given: Any, field: str) -> Schema:
     """Return ``given`` as a ``schema``. Raises InputError with one line for each problem, named below ``field``."""
     if not isinstance(given, Mapping):
@@ -239,7 +154,7 @@ def validate(schema: type[Schema], given: Any, field: str) -> Schema:
     try:
         return schema(**given)
     except ValidationError as error:
-        raise InputError(*(_line(problem, schema, field) for problem in error.errors())) from None
+        raise InputError(*(line for each in error.errors() for line in _lines(each, schema, field))) from None
 
 
 def describe_unknown(field: str, value: Any, choices: Iterable[str]) -> str:
@@ -250,8 +165,6 @@ def describe_unknown(field: str, value: Any, choices: Iterable[str]) -> str:
 def describe_unknown_key(given: str, choices: Sequence[str]) -> str:
     """Return the error line for ``given`` (``key=value``), where the last part of the key is none of ``choices``."""
     key = given.lstrip("+~").split("=")[0]
-    if key in MOVED:
-        return f"{given}: is {MOVED[key]} now; give that"
     allowed = f"choose from {', '.join(choices)}" if choices else "there are none but name"
     return f"{given}: unknown key{did_you_mean(key.split('.')[-1], choices)}; {allowed}"
 
@@ -279,6 +192,11 @@ def _beside(name: Any) -> tuple[str, ...]:
 
 def _is_member(value: Any) -> TypeGuard[Mapping[str, Any]]:
     return isinstance(value, Mapping) and "name" in value
+
+
+def _lines(problem: Any, schema: type[BaseModel], field: str) -> tuple[str, ...]:
+    raised = problem.get("ctx", {}).get("error")
+    return raised.lines if isinstance(raised, InputError) else (_line(problem, schema, field),)
 
 
 def _line(problem: Any, schema: type[BaseModel], field: str) -> str:

@@ -12,10 +12,12 @@ import inspect
 import linecache
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from traceback import format_exception, walk_tb
 from types import CodeType
 from typing import Any, cast
 
@@ -168,6 +170,37 @@ def own_classes(config: Mapping[str, Any], place: str = "") -> Iterator[tuple[st
         for inner in cast(list[Any], value) if isinstance(value, list) else [value]:
             if isinstance(inner, Mapping):
                 yield from own_classes(cast(Mapping[str, Any], inner), f"{place}.{key}" if place else key)
+
+
+@contextmanager
+def name_own_classes(*configs: Mapping[str, Any]) -> Generator[None]:
+    """Add a note to an exception of the block: the setting of the user's class that raised it, ``encoding=mine:Mine``.
+
+    If none of the user's classes was running, the note has all: one may have returned what cannot be used.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        modules = {frame.f_globals.get("__name__") for frame, _ in walk_tb(error.__traceback__)}
+        named = {f"{place}={name}": name.partition(":")[0] for each in configs for place, name, _ in own_classes(each)}
+        if named and not hasattr(error, "__notes__"):
+            running = [setting for setting, module in named.items() if module in modules]
+            error.add_note(", ".join(running or named))
+        raise
+
+
+def format_own_traceback(error: BaseException) -> list[str]:
+    """Return the lines of an error's traceback, from the first frame that is the user's own, if one is."""
+    trace = error.__traceback__
+    while trace is not None and _is_behind(trace.tb_frame.f_globals.get("__name__", "")):
+        trace = trace.tb_next
+    return "".join(format_exception(type(error), error, trace or error.__traceback__)).splitlines()
+
+
+def _is_behind(module: str) -> bool:
+    return is_labs(module) or module.partition(".")[0] in ("hydra", "__main__")
 
 
 def without_sources(config: Any) -> Any:

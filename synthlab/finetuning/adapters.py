@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from synthlab.config.base import Count
 from synthlab.config.registry import Registry
-from synthlab.errors import InputError
 from synthlab.finetuning.quantization import nearest_normal_float
 from synthlab.models.encodings.base import encoding_of
 from synthlab.models.layers import Generators, LayerNorm, Linear
@@ -41,7 +40,7 @@ class AdaptedModel:
     """An ensemble of E models with adapters, called like the ensemble; the ensemble changes only in ``merge``.
 
     Each model's A [inputs, rank] is drawn with its own generator, uniformly within +-1 / sqrt(inputs), as in the
-    library PEFT; B [rank, outputs] is 0. Raises InputError for a rank above the smaller dimension of a weight.
+    library PEFT; B [rank, outputs] is 0.
     """
 
     def __init__(self, ensemble: nn.Module, settings: LoRA, generators: Generators):
@@ -89,9 +88,6 @@ class AdaptedModel:
 
 def _factors(weight: Tensor, rank: int, generators: Generators) -> tuple[nn.Parameter, nn.Parameter]:
     models, inputs, outputs = weight.shape
-    if rank > min(inputs, outputs):
-        must = f"must be at most {min(inputs, outputs)}, the rank of a weight that it adapts"
-        raise InputError(f"lora.rank={rank}: {must}")
     drawn = [torch.empty(inputs, rank).uniform_(-1, 1, generator=each) / math.sqrt(inputs) for each in generators]
     a, b = torch.stack(drawn).to(weight.device), weight.new_zeros(models, rank, outputs)
     return nn.Parameter(a), nn.Parameter(b)

@@ -1,16 +1,51 @@
-"""The config of a run on a language."""
+"""The config of a run on a language, and the measures of such runs."""
 
 import json
-from typing import Annotated, Any, Literal
+import math
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, PositiveFloat
 
 from synthlab.alignment.windows import extra_range, min_context
-from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed, Settings, drop_followers
+from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed, Settings
+from synthlab.metrics import Measures, Metric, reach
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from synthlab.training.family import Family
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
-# Fields that later versions added; each default equals the behaviour of earlier versions.
-LATER = {"positions": "contiguous", "pattern": "full", "lora": "none"}
+# Groups with a member that changes nothing: a run with that member is the one without the group.
+IDLE = {"positions": "contiguous", "pattern": "full", "lora": "none"}
+
+
+# The last two are recorded for languages whose distribution is known.
+METRICS = {
+    "loss": Metric("cross-entropy of the next token, nats", "lower", "linear", ".3f"),
+    "calibrated": Metric("the same at the temperature fitted within the training length, nats", "lower"),
+    "accuracy": Metric("top-1 accuracy of the next token", "higher", "linear", ".1%"),
+    "perfect": Metric("cross-entropy of the Bayes-optimal predictor, nats", "lower"),
+    "excess": Metric("KL divergence of the model from the Bayes-optimal predictor, nats", "lower", "log", ".3g"),
+}
+MARGIN = 0.1  # nats: a factor of 1.1 in perplexity
+WINDOW = 4  # losses are averaged over 1 / WINDOW of the training length: at one position they are too noisy
+
+
+def horizon(config: "LanguageConfig", metrics: "pd.DataFrame") -> int:
+    """Return the greatest context length up to which the loss exceeds that at ``train_length`` by at most ``MARGIN``.
+
+    Lengths count from ``train_length`` on. The horizon is 0 if the loss there is no better than a uniform guess.
+
+    Losses are means over the last quarter of ``train_length`` tokens.
+    """
+    lengths = metrics["length"].to_numpy()
+    window = max(1, min(config.train_length // WINDOW, len(lengths)))
+    losses = metrics["loss"].rolling(window).mean().to_numpy()
+    trained = lengths >= min(config.train_length, lengths[-1])
+    lengths, losses = lengths[trained], losses[trained]
+    guess = config.family.find_chance(config, metrics)
+    return reach(lengths, losses <= min(losses[0] + MARGIN, math.inf if guess is None else guess[0]))
 
 
 class RegularizerSettings(Settings):
@@ -47,7 +82,15 @@ class LanguageConfig(Config):
     # 3: both windows of a text share one draw of positions, calibrated losses; 4: the kind is part of the config; 5:
     # fused attention
     results_version = 5
-    family_module, measures_module = "synthlab.language.family", "synthlab.language.measures"
+    MEASURES = Measures(
+        METRICS,
+        primary="loss",
+        ranking=("loss",),
+        criterion=f"loss stays below chance and within {MARGIN} nats of that at train_length",
+        horizon=horizon,
+        chance=lambda config, metrics: config.family.find_chance(config, metrics),
+    )
+    FORMERLY = "language"
     fuses, default_task, answer = True, "text", "the next token"
     kind: Literal["language"] = "language"  # pyright: ignore[reportIncompatibleVariableOverride]  # see RunConfig
     task: Member
@@ -69,28 +112,21 @@ class LanguageConfig(Config):
     evaluation: Evaluation
 
     @classmethod
-    def rename_fields(cls, raw: dict[str, Any]) -> dict[str, Any]:
-        if "language" not in raw:
-            return raw
-        evaluation = dict(raw["evaluation"])
-        test_seed = evaluation.pop("seed", None)
-        return (
-            {"task": raw["language"], "test_seed": test_seed}
-            | {key: value for key, value in raw.items() if key != "language"}
-            | {"evaluation": evaluation}
-        )
+    def load_family(cls) -> "Family":
+        from synthlab.language.family import LANGUAGE
+
+        return LANGUAGE
 
     @property
     def identifying(self) -> dict[str, Any]:
-        named = {"language" if key == "task" else key: value for key, value in self.model_dump().items()}
-        evaluation = {**named["evaluation"], "seed": named.pop("test_seed")}
-        return drop_followers(named | {"evaluation": evaluation})
+        named = {key: value for key, value in super().identifying.items() if key != "test_seed"}
+        return named | {"evaluation": {**named["evaluation"], "seed": self.test_seed}}
 
     @property
     def shape(self) -> str:
         # Texts and costs must be equal; alpha and the offsets may differ between models.
         protocol = self.protocol.model_dump(exclude={"name", "lr"})
-        later = [getattr(self, field) for field in LATER]
+        later = [getattr(self, field) for field in IDLE]
         parts = [self.task, self.model, self.encoding, self.extension, protocol, self.finetune.model_dump(), *later]
         return json.dumps([*parts, self.alignment.windows, self.train_length], sort_keys=True)
 
@@ -116,7 +152,7 @@ class LanguageConfig(Config):
         if self.finetune.steps or self.alignment.windows == 1:
             later.add("alignment")
         if self.finetune.steps:
-            later |= LATER.keys()
+            later |= IDLE.keys()
         return json.dumps(self.model_dump(exclude=later), sort_keys=True)
 
     @property

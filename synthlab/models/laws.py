@@ -61,9 +61,9 @@ def check_laws(config: Any, measure: Callable[[], Iterable[Law]]) -> None:
         return
     try:
         laws = list(measure())
-    except KeyboardInterrupt:
+    except InputError:
         raise
-    except BaseException:  # training will raise it too, and record it with its traceback
+    except Exception:  # training will raise it too, and record it with its traceback
         return
     broken = []
     for law in laws:

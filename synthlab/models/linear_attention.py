@@ -8,7 +8,7 @@ values are scalars. There is no EOS: the query is the last symbol.
 
 import math
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import Float, Int
@@ -35,15 +35,23 @@ class LinearAttention(nn.Module):
     ):
         super().__init__()
         models = len(generators)
-        self.encoding = make_encoding(Dims(head_dim, 1, models))
-        if not isinstance(self.encoding, NoPE):
-            raise InputError("model=linear: the theory's model has no position encoding; choose encoding=nope")
+        self.encoding = self.fit_encoding(make_encoding, models, head_dim=head_dim)
         self.bos = bos
         # A symbol is encoded as the pair (its value, whether it is BOS). Without BOS the second input is always 0.
         self.queries, self.keys, self.values = (Linear(models, 2, d) for d in (head_dim, head_dim, 1))
         for layer in (self.queries, self.keys, self.values):
             init_normal(layer.weight, init_scale / math.sqrt(2), generators)
             init_normal(layer.bias, init_scale / math.sqrt(2), generators)
+
+    @staticmethod
+    def fit_encoding(
+        make_encoding: Callable[[Dims], Encoding], models: int, *, head_dim: int, **others: Any
+    ) -> Encoding:
+        """Return the encoding of models of these sizes. Raises InputError for any other than NoPE."""
+        encoding = make_encoding(Dims(head_dim, 1, models))
+        if not isinstance(encoding, NoPE):
+            raise InputError("model=linear: the theory's model has no position encoding; choose encoding=nope")
+        return encoding
 
     def forward(self, x: Int[Tensor, "E B L"], positions: Int[Tensor, "E B P"] | None = None) -> Float[Tensor, "E B L"]:
         """Return the prediction for every prefix ``x[:, :, :k]``."""

@@ -8,7 +8,7 @@ Tensor letters: E models, B batch, L sequence length, D model width; T = 2L + 1 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 from jaxtyping import Float, Int
 from pydantic import Field, PositiveFloat, PositiveInt
@@ -49,17 +49,24 @@ class Decoder(nn.Module, ABC):
         init_scale: PositiveFloat,
     ):
         super().__init__()
-        if width % heads:
-            divisors = ", ".join(str(n) for n in range(1, width + 1) if width % n == 0)
-            raise InputError(f"model.heads={heads}: must divide model.width={width}; choose from {divisors}")
         models, hidden = len(generators), max(1, round(mlp_ratio * width))
-        self.encoding = make_encoding(Dims(width, heads, models))
+        self.encoding = self.fit_encoding(make_encoding, models, width=width, heads=heads)
         self.token_embeddings = ensemble_parameter(models, vocabulary, width)
         blocks = nn.ModuleList(Block(models, width, heads, hidden, norm, attention) for _ in range(depth))
         self.blocks = cast(Sequence[Block], blocks)  # a ModuleList does not declare the type of its modules
         self.norm = LayerNorm(models, width) if norm == "pre" else nn.Identity()
         self.head = self.make_head(models, width, hidden, vocabulary)
         self.initialise(generators, init_scale)
+
+    @staticmethod
+    def fit_encoding(
+        make_encoding: Callable[[Dims], Encoding], models: int, *, width: int, heads: int, **others: Any
+    ) -> Encoding:
+        """Return the encoding of models of these sizes. Raises InputError for heads that do not divide the width."""
+        if width % heads:
+            divisors = ", ".join(str(n) for n in range(1, width + 1) if width % n == 0)
+            raise InputError(f"model.heads={heads}: must divide model.width={width}; choose from {divisors}")
+        return make_encoding(Dims(width, heads, models))
 
     @abstractmethod
     def make_head(self, models: int, width: int, hidden: int, vocabulary: int) -> nn.Module:

@@ -3,13 +3,9 @@
 N is the number of a window's tokens and s the ``factor`` by which texts will be longer.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 import torch
-from torch import Tensor
 
-from synthlab.config.registry import Registry, ask_member, is_whole
+from synthlab.config.registry import Registry
 from synthlab.positions.cream import Cream
 from synthlab.positions.sampler_base import Multiple, PositionSampler, Stretched, Window, draw_subsets, uniform
 
@@ -136,47 +132,3 @@ SAMPLERS = Registry(
         "randpos": RandPos,
     },
 )
-
-FARTHEST = 10**9  # positions beyond any use
-
-
-def check_sampler(config: Mapping[str, Any], length: int) -> PositionSampler:
-    """Return the sampler that ``config`` describes. Raises InputError if its answers about itself are invalid.
-
-    It is asked about windows of ``length`` tokens, and one draw is compared with its answers.
-    """
-    sampler, name = SAMPLERS.build(config), config["name"]
-
-    def ask_sampler(told: str, ask: Callable[[], Any], fits: Callable[[Any], bool], must: str) -> Any:
-        return ask_member("positions", name, told, ask, fits, must)
-
-    reach = ask_sampler(
-        f"reach({length})",
-        lambda: sampler.reach(length),
-        lambda given: is_whole(given, length, FARTHEST),
-        f"a whole number from {length} to {FARTHEST:g}",
-    )
-    text = ask_sampler(
-        f"text_length({length})",
-        lambda: sampler.text_length(length),
-        lambda given: given is None or is_whole(given, length, FARTHEST),
-        f"a whole number from {length} to {FARTHEST:g}, or None",
-    )
-    ask_sampler(
-        f"window(1, {length})",
-        lambda: sampler.window(1, length, torch.Generator().manual_seed(0)),
-        lambda given: (
-            isinstance(given, Window)
-            and _are_places(given.positions, length, reach)
-            and (given.places is None if text is None else _are_places(given.places, length, text))
-        ),
-        f"a Window of whole numbers of shape (1, {length}), positions below {reach} and places in the text",
-    )
-    return sampler
-
-
-def _are_places(values: Any, length: int, end: int) -> bool:
-    """Return True if ``values`` are increasing places of one window, from 0 on and below ``end``."""
-    if not isinstance(values, Tensor) or values.dtype != torch.long or values.shape != (1, length):
-        return False
-    return 0 <= int(values.min()) <= int(values.max()) < end

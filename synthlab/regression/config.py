@@ -1,11 +1,58 @@
-"""The config of a run on a regression task."""
+"""The config of a run on a regression task, and the measures of such runs."""
 
 import json
-from typing import Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, cast
 
-from pydantic import PositiveFloat, field_validator
+from pydantic import PositiveFloat, field_validator, model_validator
 
-from synthlab.config.base import Config, Count, Curriculum, Length, Member, Protocol, Seed, Settings, Steps
+from synthlab.config.base import (
+    Config,
+    Count,
+    Curriculum,
+    Length,
+    Member,
+    Protocol,
+    Seed,
+    Settings,
+    Steps,
+    check_schedule,
+)
+from synthlab.metrics import Measures, Metric, reach
+
+if TYPE_CHECKING:
+    from synthlab.storage.records import Record
+    from synthlab.training.family import Family
+
+METRICS = {
+    "mse": Metric("mean squared error, original scale", "lower", "log", ".3g"),
+    "mse_rep": Metric("mean squared error in representation space", "lower", "log"),
+    "relative_error": Metric("mean absolute error / mean absolute target", "lower", "log", ".2%"),
+    "bias": Metric("mean of prediction - target, original scale", None, "log", ".3g"),
+    "clipped": Metric(
+        "fraction of outputs that were clipped: they decode to no answer up to evaluation.largest",
+        "lower",
+        "linear",
+        ".1%",
+    ),
+}
+
+
+def horizon(relative_error: Sequence[float], threshold: float = 0.05) -> int:
+    """Return the largest length up to which the relative error stays under ``threshold``; 0 if it never does."""
+    return reach(range(1, len(relative_error) + 1), (error < threshold for error in relative_error))
+
+
+def describe_map(record: "Record") -> str | None:
+    """Return what a run has learned of its map, or the map that it has chosen; None for a fixed map."""
+    learned = record.training.drop(columns=["step", "loss"])
+    if len(learned.columns):
+        last = learned.iloc[-1]
+        return f"learned map: {', '.join(f'{name} {value:.3g}' for name, value in last.items())}"
+    if record.outputs is not None and cast("RunConfig", record.config).outrep["name"] == "chosen":
+        scores = record.outputs.iloc[0]
+        return f"chosen map: {scores.idxmin()} (relative error at held-out lengths: {scores.min():.2%})"
+    return None
 
 
 class StopSettings(Settings):
@@ -28,8 +75,16 @@ class RunConfig(Config):
 
     # 2: ensembles of models; 3: the kind is part of the config; 4: test sequences follow the seed
     results_version = 4
-    family_module, measures_module = "synthlab.regression.family", "synthlab.regression.measures"
     default_task, answer = "mean", "a number"
+    MEASURES = Measures(
+        METRICS,
+        primary="mse",
+        ranking=("relative_error", "mse"),
+        criterion="relative error stays under 5 %",
+        horizon=lambda config, metrics: horizon(metrics["relative_error"].to_numpy()),
+        chance=lambda config, metrics: config.family.find_chance(config, metrics),
+        remark=describe_map,
+    )
     # Configs are immutable, so a narrower type is safe here; pydantic does not declare that to type checkers.
     kind: Literal["regression"] = "regression"  # pyright: ignore[reportIncompatibleVariableOverride]
     task: Member
@@ -58,6 +113,17 @@ class RunConfig(Config):
     @classmethod
     def _drop_idle_stop(cls, value: StopSettings | None) -> StopSettings | None:
         return None if value is None or value.loss is None else value
+
+    @model_validator(mode="after")
+    def _check_schedule(self) -> "RunConfig":
+        check_schedule(self, self.curriculum and self.curriculum.start, self.stop and self.stop.every)
+        return self
+
+    @classmethod
+    def load_family(cls) -> "Family":
+        from synthlab.regression.family import NUMBERS
+
+        return NUMBERS
 
     @property
     def shape(self) -> str:

@@ -1,42 +1,112 @@
-"""The family of regression tasks: building, training and testing their models (see ``training.family.Family``)."""
+"""The family of regression tasks: its runs are completed, trained and tested here (see ``training.family.Family``)."""
 
 import json
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 import pandas as pd
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
+from synthlab.config.base import MOST_SEEDS
+from synthlab.config.registry import complete_members, describe_call
 from synthlab.config.sources import is_own
+from synthlab.errors import InputError
+from synthlab.models.building import build_encoding
+from synthlab.models.laws import Law, check_laws, measure_model
 from synthlab.models.layers import Member
 from synthlab.models.linear_attention import LinearAttention
-from synthlab.regression.baseline import constant_loss
-from synthlab.regression.choosing import score_candidates
+from synthlab.models.packing import ENDS
 from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import KINDS, build_models, map_of, measure_laws, module_of, resolve
-from synthlab.regression.evaluation import evaluate_lengths, measure_loss
+from synthlab.regression.construction import GROUPS, MODELS, build_map, build_models, data, map_of, module_of
+from synthlab.regression.evaluation import constant_loss, evaluate_lengths, find_chance, measure_loss
 from synthlab.regression.inputs import INPUTS
-from synthlab.regression.learning import MapTrace, find_learned
 from synthlab.regression.objective import Examples, PrefixRegression, length_weights
-from synthlab.regression.outrep import Chosen
-from synthlab.regression.tasks import TASKS
+from synthlab.regression.outrep import OUTREPS, Chosen, LearnedOutRep
+from synthlab.regression.outrep.laws import measure_map
+from synthlab.regression.tasks import TASKS, Task
 from synthlab.regression.trained import TrainedRegression
 from synthlab.storage.records import Record
+from synthlab.training.ensembles import plan_ensembles
+from synthlab.training.exactness import split_inexact
+from synthlab.training.execution import execute_together
+from synthlab.training.family import Family
 from synthlab.training.loop import Observer, Training, train_ensemble
 from synthlab.training.stopping import find_stopped_step, train_until_fit
 
-__all__ = [
-    "KINDS",
-    "TASKS",
-    "build_models",
-    "evaluate_model",
-    "make_objective",
-    "measure_laws",
-    "open_model",
-    "resolve",
-    "train_models",
-]
+SYMBOLS = 2  # 0 and 1
+DRAWN = 64  # sequences whose targets a map must invert
+WORST = 1e30  # the score of a candidate that diverged
+
+
+def complete(config: RunConfig) -> RunConfig:
+    """Return the run with its defaults filled in. Raises InputError for one that could not be trained or tested.
+
+    Its task, map and encoding are built, and no model. A class of the user is measured by the laws that it must keep.
+    """
+    members = complete_members(GROUPS, {name: getattr(config, name) for name in GROUPS})
+    if "shift" not in members["outrep"]:
+        name = config.outrep["name"]
+        how = describe_call(OUTREPS.find(name), OUTREPS.call)
+        raise InputError(f"outrep={name}: its constructor must take a shift; {how}")
+    task, _, outrep = TASKS.build(config.task), INPUTS.build(config.inputs), OUTREPS.build(config.outrep)
+    smallest, largest = task.span(1)[0], task.span(config.train_length)[1]
+    members["outrep"] = outrep.complete(members["outrep"], smallest, largest)
+    config = config.model_copy(update=members)
+    _check_lengths(config)
+    _check_targets(config, task)
+    check_laws(config, lambda: measure_laws(config))
+    if issubclass(OUTREPS.find(config.outrep["name"]), Chosen):
+        candidate_runs(config)
+    return config
+
+
+def _check_lengths(config: RunConfig) -> None:
+    """Raise InputError for an encoding that does not fit the model, or the lengths of its texts."""
+    encoding = build_encoding(MODELS, config)
+    available = math.inf if encoding is None else encoding.longest()
+    lines = [
+        f"{name}={getattr(config, name)}: encoding={config.encoding['name']} has {available} positions, BOS and EOS "
+        f"included, enough for lengths up to {available - ENDS}"
+        for name in ("train_length", "test_length")
+        if getattr(config, name) + ENDS > available
+    ]
+    if lines:
+        raise InputError(*lines)
+
+
+def _check_targets(config: RunConfig, task: Task) -> None:
+    """Raise InputError for targets that leave the map's domain, that it does not tell apart, or that are clipped."""
+    low, high = task.span(max(config.train_length, config.test_length))
+    name, outrep = config.outrep["name"], build_map([config])
+    shift, domain = outrep.shift, outrep.domain
+    if not domain.contains(torch.tensor([low + shift, high + shift])).all():
+        raise InputError(
+            f"outrep.shift={shift:g}: takes the targets of task={config.task['name']} to [{low + shift:g}, "
+            f"{high + shift:g}], which leaves the domain {domain} of outrep={name}; null chooses a shift that fits"
+        )
+    with torch.no_grad():
+        least, most = outrep.forward(torch.tensor([low, high]))
+        if low < high and least == most:
+            raise InputError(
+                f"outrep.shift={shift:g}: outrep={name} takes targets of {low:g} and of {high:g} to one number, "
+                f"{float(least):g}; null chooses a shift that fits"
+            )
+    if config.evaluation.largest < high:
+        largest = config.evaluation.largest
+        raise InputError(f"evaluation.largest={largest:g}: must be at least the largest target {high:g}")
+
+
+def measure_laws(config: RunConfig) -> Iterator[Law]:
+    """Yield the laws that the encoding, the model and the map of a run keep, as ``models.laws`` measures them."""
+    yield from measure_model(build_models([config]), SYMBOLS)
+    length = max(config.train_length, config.test_length)
+    x = torch.randint(SYMBOLS, (DRAWN, length), generator=torch.Generator().manual_seed(0))
+    task, _, outrep = data(config)
+    ends = torch.tensor(task.span(length))
+    yield from measure_map(outrep, torch.cat((ends, task.targets(x).flatten())))
 
 
 def make_objective(ensemble: nn.Module, configs: Sequence[RunConfig], device: str = "cpu") -> PrefixRegression:
@@ -101,6 +171,68 @@ def train_models(
     return [trace.add_to(training, index) for index, training in enumerate(trainings)]
 
 
+class MapTrace:
+    """An observer of an ensemble's training that records the parameters of its map at each point of the curve."""
+
+    def __init__(self, outrep: LearnedOutRep | None, observe: Observer | None):
+        self.outrep, self.observe = outrep, observe
+        self._points: list[dict[str, list[float]]] = []
+
+    def __call__(self, step: int, losses: list[float]) -> None:
+        if self.outrep is not None:
+            self._points.append({name: values.tolist() for name, values in self.outrep.learned().items()})
+        if self.observe is not None:
+            self.observe(step, losses)
+
+    def add_to(self, training: Training, index: int) -> Training:
+        """Return the training curve of one model with the parameters of its map at each point."""
+        points = self._points[: len(training.steps)]
+        names = points[0] if points else {}
+        return training._replace(learned={name: [point[name][index] for point in points] for name in names})
+
+
+def find_learned(ensemble: nn.Module) -> LearnedOutRep | None:
+    """Return the map that is learned with the models of an ensemble, if there is one."""
+    outrep = module_of(ensemble)
+    return outrep if isinstance(outrep, LearnedOutRep) else None
+
+
+def candidate_runs(config: RunConfig) -> list[RunConfig]:
+    """Return the run of each candidate: trained on the lengths that are not held out, tested on those that are.
+
+    Its test sequences have a seed far from those of tests, so tests play no part in the choice. Raises InputError if no
+    length is left, and for a candidate that could not be trained.
+    """
+    held_out = max(1, round(config.outrep["held_out"] * config.train_length))
+    shorter = config.train_length - held_out
+    if shorter < 1:
+        raise InputError(
+            f"train_length={config.train_length}: leaves no length to train on where outrep=chosen holds out "
+            f"{held_out}; lower outrep.held_out"
+        )
+    own = {
+        "train_length": shorter,
+        "test_length": config.train_length,
+        "test_seed": MOST_SEEDS - 1 - config.data_seed,
+    }
+    return [config.resolve(config.model_dump() | own | {"outrep": each}) for each in config.outrep["candidates"]]
+
+
+def score_candidates(configs: Sequence[RunConfig], device: str = "cpu") -> Float[Tensor, "E C"]:
+    """Train a model for each candidate of each run on the shorter training lengths; return the scores."""
+    runs = [candidate_runs(config) for config in configs]
+    planned = plan_ensembles([run for each in runs for run in each], 1, device)
+    parts = [part for ensemble in planned for part in split_inexact(ensemble, device)]
+    records = {record.config.id: record for part in parts for record in execute_together(part, device=device)}
+    return torch.tensor([[score(records[run.id]) for run in each] for each in runs])
+
+
+def score(record: Record) -> float:
+    """Return the relative error, averaged over the lengths beyond training."""
+    beyond = record.metrics.loc[record.metrics["length"] > record.config.train_length, "relative_error"]
+    return WORST if record.diverged_at is not None else min(float(beyond.mean()), WORST)
+
+
 def evaluate_model(ensemble: nn.Module, index: int, config: RunConfig) -> tuple[pd.DataFrame, pd.DataFrame | None]:
     """Return every metric at every length for the model ``index``, and a table or None.
 
@@ -123,3 +255,16 @@ def evaluate_model(ensemble: nn.Module, index: int, config: RunConfig) -> tuple[
 def open_model(record: Record, step: int | None = None) -> TrainedRegression:
     """Return the trained model of a run, or the model as it was after ``step``, or when it stopped before."""
     return TrainedRegression(record, find_stopped_step(record, step))
+
+
+NUMBERS = Family(
+    groups=GROUPS,
+    complete=complete,
+    build_models=build_models,
+    make_objective=make_objective,
+    train_models=train_models,
+    evaluate_model=evaluate_model,
+    open_model=open_model,
+    measure_laws=measure_laws,
+    find_chance=find_chance,
+)

@@ -1,9 +1,9 @@
-"""The config of a run on a sequence task."""
+"""The config of a run on a sequence task, and the measures of such runs."""
 
 import json
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from synthlab.config.base import (
     Config,
@@ -16,8 +16,37 @@ from synthlab.config.base import (
     Settings,
     Share,
     Steps,
-    drop_followers,
+    check_schedule,
 )
+from synthlab.metrics import Measures, Metric, reach
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from synthlab.training.family import Family
+
+METRICS = {
+    "exact": Metric("share of sequences whose answer is right in every token", "higher", "linear", ".1%"),
+    "exact_low": Metric("lower end of its 95 % interval (Wilson)", "higher"),
+    "exact_high": Metric("upper end of its 95 % interval", "higher"),
+    "tokens": Metric("share of the answers' tokens that are right", "higher", "linear", ".1%"),
+    "tokens_low": Metric("lower end of its 95 % interval", "higher"),
+    "tokens_high": Metric("upper end of its 95 % interval", "higher"),
+    "loss": Metric("mean loss of answer tokens, nats", "lower", "log", ".3g"),
+    "chance": Metric("exact match of the best answer that looks at no prompt"),
+    "shift": Metric("total variation between the mean output here and at the longest quarter of training lengths"),
+    "target_shift": Metric("the same of the right answers"),
+}
+
+
+def horizon_of(config: "SequencesConfig", metrics: "pd.DataFrame") -> int:
+    """Return the greatest length up to which, from ``train_from`` on, exact match is high enough.
+
+    The threshold is ``evaluation.horizon``.
+    """
+    asked = metrics[metrics["length"] >= (config.train_from or 1)]  # shorter lengths are tested too
+    return reach(asked["length"], asked["exact"] >= config.evaluation.horizon)
+
 
 Bin = Annotated[list[Length], Field(min_length=2, max_length=2)]
 
@@ -44,7 +73,15 @@ class SequencesConfig(Config):
     """
 
     results_version = 5  # 5: accuracy per token weights all tokens of a length equally
-    family_module, measures_module = "synthlab.sequences.family", "synthlab.sequences.measures"
+    MEASURES = Measures(
+        METRICS,
+        primary="exact",
+        ranking=("exact", "tokens"),
+        criterion="exact match stays at evaluation.horizon or above",
+        horizon=horizon_of,
+        chance=lambda config, metrics: metrics["chance"].tolist(),
+    )
+    FORMERLY = "problem"
     fuses, default_task, answer = True, "majority", "a sequence"
     kind: Literal["sequences"] = "sequences"  # pyright: ignore[reportIncompatibleVariableOverride]  # see RunConfig
     task: Member
@@ -64,14 +101,16 @@ class SequencesConfig(Config):
     test_seed: Seed
     evaluation: Evaluation
 
-    @classmethod
-    def rename_fields(cls, raw: dict[str, Any]) -> dict[str, Any]:
-        return {"task" if key == "problem" else key: value for key, value in raw.items()}
+    @model_validator(mode="after")
+    def _check_schedule(self) -> "SequencesConfig":
+        check_schedule(self, self.curriculum.start, None if self.stop.exact is None else self.stop.every)
+        return self
 
-    @property
-    def identifying(self) -> dict[str, Any]:
-        named = {"problem" if key == "task" else key: value for key, value in self.model_dump().items()}
-        return drop_followers(named)
+    @classmethod
+    def load_family(cls) -> "Family":
+        from synthlab.sequences.family import SEQUENCES
+
+        return SEQUENCES
 
     @property
     def shape(self) -> str:

@@ -15,9 +15,8 @@ from torch import Tensor, nn
 from synthlab.models.encodings.base import Encoding, encoding_of
 from synthlab.models.layers import Member
 from synthlab.rng import stream
-from synthlab.sequences.config import SequencesConfig
+from synthlab.sequences.config import METRICS, SequencesConfig, horizon_of
 from synthlab.sequences.construction import build_problem
-from synthlab.sequences.measures import METRICS, horizon_of
 from synthlab.sequences.outputs import Outputs
 from synthlab.sequences.problem import Batch, Problem, count_right, is_fully_right
 from synthlab.sequences.proportions import wilson

@@ -29,7 +29,6 @@ from synthlab.studies.study_runs import StudyRuns, train_in_rounds
 from synthlab.studies.verdicts import Verdict, judge
 from synthlab.sweeps.sweep import count_workers
 from synthlab.sweeps.trackers import tracker_of
-from synthlab.sweeps.workers import UNTRACKED
 from synthlab.training.devices import find_device
 
 
@@ -71,7 +70,7 @@ def train_and_report(paper: Paper, raw: Mapping[str, Any], given: Mapping[str, s
     overrides.check_all_taken(config for plan in plans for config in plan.configs)
 
     store = Store(own.results, None if own.replot else own.save, own.tag)
-    tracker = tracker_of(raw["tracker"], store.tag) if "tracker" in raw else UNTRACKED
+    tracker = tracker_of(raw["tracker"], store.tag) if "tracker" in raw else None
     runs = StudyRuns(store, own.replot, workers, device, tracker)
     root = store.root / paper.name  # raises for an object store, where only records can be stored
     runs.check(config for plan in plans for config in plan.configs)

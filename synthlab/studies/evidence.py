@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from synthlab.analysis.columns import HORIZON
-from synthlab.analysis.tables import horizon_of
+from synthlab.analysis.tables import HORIZON, horizon_of
 from synthlab.config.base import Config
 from synthlab.storage.records import Record
 from synthlab.studies.fitting import final_loss, fits

@@ -142,7 +142,6 @@ class Grid(BaseModel):
         seeds: range,
         task: str = "mean",
         kind: type[Config] | None = None,
-        rough: bool = False,
     ) -> list[Cell]:
         """Return the runs, checked: the grid's settings on top of the command line's ``overrides``.
 
@@ -154,7 +153,6 @@ class Grid(BaseModel):
             seeds: Consecutive numbers.
             task: The task of runs if neither the grid nor the command line names one.
             kind: The kind of the runs; None: that of the task's family.
-            rough: Skip defaults and the check whether the runs can be trained: takes a tenth of the time.
 
         Raises:
             InputError: An override contradicts the grid's own settings, or runs would differ in name only.
@@ -164,13 +162,9 @@ class Grid(BaseModel):
             candidates = {}
             for tuned in combinations(self.tune):
                 settings = dict(settings_of(self.fixed | chosen | self.arms[arm] | tuned))
-                base = overrides.base(settings.get("task"), task)
-                for key, override in base.overrides.items():
-                    if key.split("@")[0] in settings:
-                        raise InputError(f"{override}: {field} sets {key} itself; see conf/study/")
-                raw = base.with_settings(settings)
+                raw = overrides.compose(field, settings, task)
                 of = kind or kind_of(raw)
-                config = of.from_raw(raw | {"kind": of.model_fields["kind"].default}) if rough else of.resolve(raw)
+                config = of.resolve(raw)
                 runs = seeds if of.follows(raw) else seeds[:1]
                 candidates[" ".join(to_overrides(tuned))] = [config.with_seeds(raw | {"seed": seed}) for seed in runs]
             found.append(Cell(arm, chosen, candidates))

@@ -1,11 +1,12 @@
 """The settings that the command line gives for the runs of studies."""
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from synthlab.config.base import Config
-from synthlab.config.composition import Composed, compose
-from synthlab.config.families import CLASS, families, family_of, keys_of, kind_of_family
+from synthlab.config.composition import Composer, compose, family_of
+from synthlab.config.families import families, groups_of, kind_of_family
 from synthlab.config.registry import describe_unknown_key
 from synthlab.errors import InputError
 
@@ -19,7 +20,7 @@ class Overrides:
     """
 
     def __init__(self, given: Iterable[str] = ()):
-        by_key = {override.lstrip("+~").split("=")[0]: override for override in given}
+        by_key = {key_of(override): override for override in given}
         if "seed" in by_key:
             raise InputError(f"{by_key['seed']}: the runs of a study have the seeds from first_seed on; give seeds=N")
         if "kind" in by_key:
@@ -29,20 +30,41 @@ class Overrides:
         for override in self.of_runs.values():
             if override.startswith("~") or "${" in override:
                 raise InputError(f"{override}: the runs of a study take plain values; write key=value")
-        self._values = {key: override.partition("=")[2].strip("'\"") for key, override in self.of_runs.items()}
-        self._bases: dict[str, Composed] = {}
-        self._known: dict[str, dict[str, str]] = {}
+        self.task = self.of_runs["task"].partition("=")[2].strip("'\"") if "task" in self.of_runs else None
+        self._taken: dict[str, dict[str, str]] = {}
+        self._composers: dict[str, Composer] = {}
 
-    def base(self, task: Any = None, default: str = "mean") -> Composed:
-        """Return the config that runs of ``task`` start from.
+    def compose(self, field: str, settings: Mapping[str, Any], default: str = "mean") -> dict[str, Any]:
+        """Return the config of a run: a grid's single ``settings`` on top of the command line's.
 
-        If a grid names no task, it is the command line's, or else ``default``.
+        If the grid names no task, it is the command line's, or else ``default``. Hydra composes each task alone, and
+        each member of another group for its family alone, instead of every combination. This is the same where no file
+        of a group depends on another group, or sets its keys.
+
+        Raises InputError for a setting of the command line that the grid, ``field``, sets itself, and for a file that
+        sets keys of other groups.
         """
-        family = family_of(str(task or self._values.get("task", default)))
-        if family not in self._bases:
-            taken = self._select(family)
-            self._bases[family] = Composed(compose([*self._default(family), *taken.values()]), taken)
-        return self._bases[family]
+        task = str(settings.get("task") or self.task or default)
+        family = self._family(task)
+        taken = self._select(family)
+        for key, override in taken.items():
+            if key.split("@")[0] in settings:
+                raise InputError(f"{override}: {field} sets {key} itself; see conf/study/")
+        if family not in self._composers:
+            self._composers[family] = Composer(taken.values())
+        compose, usual = self._composers[family].compose, {"task": self._default(family).partition("=")[2]}
+        chosen = {group for group in groups_of(family)[1:] if group in settings}
+        own = {key: value for key, value in settings.items() if re.split("[.@]", key)[0] not in chosen}
+        raw = compose({"task": task, **own})
+        for group in chosen:
+            within = {key: value for key, value in settings.items() if re.split("[.@]", key)[0] == group}
+            alone, plain = compose(usual | within), compose(usual)
+            beside = [key for key in alone if key != group and alone[key] != plain.get(key)]
+            if beside:
+                mend = "move these settings to the figure's file"
+                raise InputError(f"{group}={settings[group]}: its file also sets {', '.join(beside)}; {mend}")
+            raw[group] = alone[group]
+        return raw
 
     def text(self, study: str, configs: Iterable[Config]) -> str:
         """Return, in one line, how ``study`` differs from its file.
@@ -59,35 +81,42 @@ class Overrides:
         taken = {key for family in of for key in self._select(family)}
         for key, override in self.of_runs.items():
             if key not in taken:
-                known = [name for name in compose(self._default(of[0])) if name != "seed"]
-                if "." not in key and key not in (*known, *(own for each in families() for own in keys_of(each))):
-                    raise InputError(describe_unknown_key(override, [*NOT_RUNS[1:], *known]))
-                compose([*self._default(of[0]), override])  # raises an error with similar names
+                known = compose([self._default(of[0])])
+                if "." not in key and key not in (*known, "task"):
+                    raise InputError(describe_unknown_key(override, [*NOT_RUNS[1:], *sorted(known.keys() - {"seed"})]))
+                compose([self._default(of[0]), override])  # raises an error with similar names
                 raise InputError(f"{override}: none of the runs has this setting; leave it out")
 
-    def _default(self, family: str) -> list[str]:
-        """Return the overrides that describe a run of a family, with everything else at its default."""
-        mine = "task" in self._values and family_of(self._values["task"]) == family
-        return [] if mine else [f"task={kind_of_family(family).default_task}"]
+    def _family(self, task: str) -> str:
+        family = family_of(task)
+        if family is None:
+            raise InputError(f"task={task}: has no family")
+        return family
+
+    def _default(self, family: str) -> str:
+        """Return the override that describes a run of a family, with everything else at its default."""
+        mine = self.task is not None and self._family(self.task) == family
+        return self.of_runs["task"] if mine else f"task={kind_of_family(family).default_task}"
 
     def _select(self, family: str) -> dict[str, str]:
         """Return the settings that runs of a family have. Others are for other families."""
-        if not self.of_runs or family in self._known:
-            return self._known.get(family, {})
+        if not self.of_runs or family in self._taken:
+            return self._taken.get(family, {})
         default = self._default(family)
-        without = compose(default or [self.of_runs["task"]])
-        groups = {key: given for key, given in self.of_runs.items() if "." not in key and _has(without, key)}
-        if default:
+        without = compose([default])
+        groups = {key: given for key, given in self.of_runs.items() if "." not in key and key in without}
+        if default not in groups.values():
             groups.pop("task", None)
-        chosen = compose([*default, *groups.values()])
-        # Classes of the user, whose arguments no file names.
-        own = [key for key in groups if CLASS.fullmatch(self._values[key])]
-        self._known[family] = {
-            key: given
-            for key, given in self.of_runs.items()
-            if key in groups or key.split(".")[0] in own or (key != "task" and _has(chosen, key))
+        chosen = compose([default, *groups.values()])
+        self._taken[family] = {
+            key: given for key, given in self.of_runs.items() if key in groups or (key != "task" and _has(chosen, key))
         }
-        return self._known[family]
+        return self._taken[family]
+
+
+def key_of(override: str) -> str:
+    """Return the key of an override."""
+    return override.lstrip("+~").partition("=")[0]
 
 
 def _families_of(configs: Iterable[Config]) -> list[str]:
@@ -97,9 +126,9 @@ def _families_of(configs: Iterable[Config]) -> list[str]:
 
 
 def _has(config: Any, key: str) -> bool:
-    """Return True if a config has the dotted ``key``."""
+    """Return True if a config has the dotted ``key``, or may have it, as an argument of the user's optimizer."""
     for name in key.split("@")[0].split("."):
         if not isinstance(config, Mapping) or name not in config:
-            return False
+            return key.startswith("protocol.options.")
         config = config[name]
     return True

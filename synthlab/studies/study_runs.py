@@ -12,7 +12,7 @@ from synthlab.studies.seeds import AUTO, LOOKS
 from synthlab.studies.study import Plan
 from synthlab.studies.verdicts import Claim
 from synthlab.sweeps.sweep import ensure, require_recorded
-from synthlab.sweeps.trackers import Followed
+from synthlab.sweeps.trackers import Tracker
 
 
 class StudyRuns(NamedTuple):
@@ -22,7 +22,7 @@ class StudyRuns(NamedTuple):
     replot: bool
     workers: int
     device: str
-    tracker: Followed
+    tracker: Tracker | None
 
     def check(self, configs: Iterable[Config]) -> None:
         """Raise InputError if runs are missing and none may be trained, or if their weights cannot be saved."""

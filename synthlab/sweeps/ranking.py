@@ -10,6 +10,7 @@ from synthlab.analysis.conditions import to_text
 from synthlab.analysis.printing import chance_of
 from synthlab.analysis.tables import find_varying, mark_followers, run_row
 from synthlab.config.base import kind_of
+from synthlab.config.sources import own_classes
 from synthlab.storage.records import Failure, Record, flatten
 from synthlab.storage.store import Store
 
@@ -115,6 +116,9 @@ def failure_lines(failures: Mapping[str, Failure | None], store: Store, asked: i
         run = flatten(failure.config.model_dump())
         words = [f"{name}={to_text(run[name])}" for name in (*columns, "seed") if name in run]
         lines.append(f"  {identity} {' '.join(words)}: {failure.error}")
+        if asked == 1 and any(own_classes(failure.config.model_dump())):
+            whole = store.failure(failure.config)
+            lines += [] if whole is None else whole.traceback.splitlines()
     if len(failures) > FAILED:
         lines.append(f"  and {len(failures) - FAILED} more")
     return lines

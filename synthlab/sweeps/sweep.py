@@ -22,12 +22,11 @@ from synthlab.output import tell
 from synthlab.storage.records import Failure, Record
 from synthlab.storage.store import Store
 from synthlab.sweeps.ranking import failure_lines
-from synthlab.sweeps.trackers import Followed
-from synthlab.sweeps.workers import UNTRACKED, in_subprocess, map_ensembles, train_and_record
+from synthlab.sweeps.trackers import Tracker
+from synthlab.sweeps.workers import in_subprocess, map_ensembles, train_and_record
 from synthlab.training.devices import count_cores, find_device
 from synthlab.training.ensembles import plan_ensembles
 from synthlab.training.execution import environment
-from synthlab.training.memory import check_trainable
 
 RETRIES = ("none", "failed")
 MOST_WORKERS = 1024
@@ -91,15 +90,13 @@ class Sweep(Generic[Kept]):
         self.missing = [config for identity, config in self.asked.items() if identity not in gone]
         return self.missing
 
-    def train(self, workers: int = 1, device: str = "cpu", wait: bool = True, tracker: Followed = UNTRACKED) -> None:
+    def train(self, workers: int = 1, device: str = "cpu", wait: bool = True, tracker: Tracker | None = None) -> None:
         """Train missing runs that nobody else trains; then ``wait`` for those that others train.
 
         Raises RunsFailed if records can no longer be written.
         """
         if workers > 1:
             self.store.check_shared()
-        if wait:  # a job records runs that exceed the memory, each as failed
-            check_trainable(self.missing, device)
         work = partial(train_and_record, store=self.store, device=device, tracker=tracker)
         try:
             while missing := self.missing:
@@ -247,7 +244,7 @@ def ensure(
     workers: int | None = 1,
     progress: bool = True,
     device: str = "cpu",
-    tracker: Followed = UNTRACKED,
+    tracker: Tracker | None = None,
     retry: str = "failed",
     tell_recorded: bool = False,
 ) -> Records:

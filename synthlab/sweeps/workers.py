@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from functools import cache
 from traceback import walk_tb
 from typing import TypeVar
@@ -17,17 +18,16 @@ from synthlab.errors import InputError, StoreError
 from synthlab.storage.claims import release_all
 from synthlab.storage.records import Failure
 from synthlab.storage.store import Store
-from synthlab.sweeps.trackers import Followed, tracker_of
+from synthlab.sweeps.trackers import Tracker, Tracks
 from synthlab.training.exactness import split_inexact
 from synthlab.training.execution import environment, execute_together
 
 Done = TypeVar("Done")
-UNTRACKED = tracker_of({"name": "none"})
 RENEWED = 100  # renewing claims takes at most 1 / RENEWED of the time
 
 
 def train_and_record(
-    configs: Sequence[Config], store: Store, device: str = "cpu", tracker: Followed = UNTRACKED
+    configs: Sequence[Config], store: Store, device: str = "cpu", tracker: Tracker | None = None
 ) -> None:
     """Train and record those runs of an ensemble that no other process trains or has trained.
 
@@ -41,22 +41,24 @@ def train_and_record(
             _train(part, store, device, tracker)
 
 
-def _train(configs: list[Config], store: Store, device: str, tracker: Followed) -> None:
+def _train(configs: list[Config], store: Store, device: str, tracker: Tracker | None) -> None:
     identities, due = [config.id for config in configs], 0.0
     try:
         _check_sources(configs)
-        with tracker.follow(configs) as tracks:
+        with Tracks(tracker, configs) if tracker else nullcontext() as tracks:
 
             def observe(step: int, losses: list[float]) -> None:
                 nonlocal due
                 if (began := time.monotonic()) > due:
                     store.claims.renew(identities, step / configs[0].steps)
                     due = time.monotonic() + max(1.0, RENEWED * (time.monotonic() - began))
-                tracks.observe(step, losses)
+                if tracks:
+                    tracks.observe(step, losses)
 
             records = execute_together(configs, observe, device, store.steps(configs[0]))
             store.write(*records)
-            tracks.end(records)
+            if tracks:
+                tracks.end(records)
     except (StoreError, KeyboardInterrupt):
         raise
     except BaseException as error:  # a model, a map or a task of the user may raise anything

@@ -4,17 +4,20 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TypeVar
 
+import torch
+
 from synthlab.config.base import Config
 
 # Activations of a layer in a step above which larger ensembles gain nothing; on a GPU, at most a third by doubling.
 CAPACITY = {"cpu": 2**17, "cuda": 2**24}
 OVERHEAD = 2**14  # the fixed cost of a step, in activations
 SECONDS = 1.2e-7  # seconds for one activation on one core of the machine in docs/speed.md, within a factor of about two
+BYTES = 4  # of a number
 Run = TypeVar("Run", bound=Config)
 
 
 def plan_ensembles(configs: Sequence[Run], workers: int, device: str = "cpu") -> list[list[Run]]:
-    """Group ``configs`` into ensembles of one shape and up to ``ensemble_size`` runs, longest first.
+    """Group ``configs`` into ensembles of one shape and up to ``ensemble_size`` runs that fit in memory, longest first.
 
     Ensembles are split further if some workers would have none. The caller checks that they are exact
     (``training.exactness``).
@@ -26,7 +29,7 @@ def plan_ensembles(configs: Sequence[Run], workers: int, device: str = "cpu") ->
     for members in shapes.values():
         # The optimizer updates models with equal learning rates together.
         members = sorted(members, key=lambda config: config.protocol.lr)
-        size = ensemble_size(members[0], device)
+        size = min(ensemble_size(members[0], device), _count_fitting(members[0], device))
         plan += _parts(members, -(-len(members) // size))
     plan.sort(key=seconds, reverse=True)
     while len(plan) < 4 * workers and len(plan) % workers and len(plan[0]) > 1:
@@ -55,6 +58,22 @@ def _parts(configs: list[Run], count: int) -> list[list[Run]]:
     count = min(count, len(configs))
     bounds = [len(configs) * i // count for i in range(count + 1)]
     return [configs[low:high] for low, high in pairwise(bounds)]
+
+
+def _count_fitting(config: Config, device: str) -> int:
+    """Return how many models of this shape fit in a GPU's memory while they train, by what is kept for gradients.
+
+    An ensemble on a CPU takes far less memory than there is, and a single model is tried whatever it takes.
+    """
+    activations = _activations(config)
+    if device == "cpu" or activations is None:
+        return CAPACITY["cuda"]
+    model, length = config.model, config.train_length
+    kept = 2 * model.get("width", 1) * (1 + model.get("mlp_ratio", 0)) + (
+        0 if config.fuses else model.get("heads", 1) * length
+    )
+    needed = BYTES * config.protocol.batch * length * model.get("depth", 1) * kept
+    return max(1, int(torch.cuda.get_device_properties(device).total_memory // needed))
 
 
 def _activations(config: Config) -> int | None:

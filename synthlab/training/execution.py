@@ -11,10 +11,10 @@ import torch
 from torch import nn
 
 from synthlab.config.base import Config
+from synthlab.config.sources import name_own_classes
 from synthlab.storage.records import Record
 from synthlab.training.devices import count_cores, find_device, use_one_thread
 from synthlab.training.loop import Observer, Training
-from synthlab.training.memory import check_trainable
 from synthlab.training.weights import Checkpoints
 
 
@@ -33,7 +33,7 @@ def execute_together(
     """
     device = find_device(device)
     started, surroundings, family = time.time(), environment(device), configs[0].family
-    with use_one_thread():
+    with use_one_thread(), name_own_classes(configs[0].model_dump()):
         ensemble = initialize(configs, device)
         checkpoints = Checkpoints(ensemble, configs, keep)
         trainings = family.train_models(ensemble, configs, checkpoints.observer(observe), device)
@@ -76,7 +76,6 @@ def initialize(configs: Sequence[Config], device: str = "cpu") -> nn.Module:
     """Return the models of runs of one shape before training, as one ensemble."""
     if len({config.shape for config in configs}) != 1:
         raise ValueError(f"{len(configs)} runs differ in shape: cannot be trained in one ensemble")
-    check_trainable(configs, device)
     return configs[0].family.build_models(configs).to(device)
 
 

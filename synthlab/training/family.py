@@ -1,93 +1,72 @@
-"""The interface of a family of tasks, as used by the training loop, the store and sweeps.
+"""The interface of a family of tasks: what the training loop, the store and sweeps need of it.
 
-A family is a module, which its configs name as ``family_module``. Tables, plots and rankings use
-``synthlab.metrics.Measures`` instead.
+The class of its runs names it (``Config.load_family``), and has its measures. See ``synthlab.families`` for the list.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import pandas as pd
 from torch import Tensor, nn
 
-from synthlab.config.base import Config
 from synthlab.config.registry import Registry
 from synthlab.models.laws import Law
 from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training
 from synthlab.training.trained import TrainedModel
 
-Run = TypeVar("Run", bound=Config, contravariant=True)
+
+class Trainer(Protocol):
+    """The type of ``Family.train_models``."""
+
+    def __call__(
+        self, ensemble: nn.Module, /, configs: Sequence[Any], observe: Observer | None = None, device: str = "cpu"
+    ) -> list[Training]: ...
 
 
 class Objective(Protocol):
-    """A function that returns the loss of each model of an ensemble, [E], on the next batch."""
+    """The type of ``Family.make_objective``."""
 
-    def __call__(self) -> Tensor: ...
+    def __call__(self, ensemble: nn.Module, /, configs: Sequence[Any], device: str = "cpu") -> Callable[[], Tensor]: ...
 
 
-class Family(Protocol[Run]):
-    """Functions that build, train and test the runs of a family, whose configs are ``Run``.
+class Opener(Protocol):
+    """The type of ``Family.open_model``."""
 
-    A module can be a family.
+    def __call__(self, record: Record, step: int | None = None) -> TrainedModel: ...
+
+
+@dataclass(frozen=True)
+class Family:
+    """Functions that build, train and test the runs of a family.
+
+    Attributes:
+        groups: The registry of each config group whose members are classes, by the group. ``task`` is one of them.
+        complete: Returns a run with its defaults filled in. Raises InputError for one that could not be trained or
+            tested; it builds no model.
+        build_models: Initializes the models of runs of one shape as one ensemble: parameters have a leading dimension
+            of models.
+        make_objective: Returns a function that returns the losses [E] on the next batch, of the models' training or of
+            their first training.
+        train_models: Trains initialized models, in place; returns the training curve of each. ``observe`` is called at
+            each point of the curve. At the points of ``Config.checkpoints`` it may inspect ``ensemble``, which then has
+            the parameters of that step.
+        evaluate_model: Returns the metrics of ``Config.measures`` of one model of an ensemble, given by its index and
+            its config, by test length (column ``length``); and a table of whatever else is recorded, or None.
+        open_model: Returns the trained model of a finished run, or the model as it was after ``step`` (see
+            ``Record.model``).
+        measure_laws: Yields the laws that the classes of a run keep: models, encodings, maps.
+        find_chance: Returns the primary metric of a model that ignores its input, for each row of a record's metrics;
+            None if that is unknown.
     """
 
-    @property
-    def TASKS(self) -> Registry[Any]:
-        """The tasks of the family, by name."""
-        ...
-
-    @property
-    def KINDS(self) -> Mapping[str, Registry[Any]]:
-        """The registry of each config group whose members are classes, by the group."""
-        ...
-
-    def measure_laws(self, config: Run) -> Iterator[Law]:
-        """Yield the laws that the classes of a run keep: models, encodings, maps."""
-        ...
-
-    def resolve(self, raw: Mapping[str, Any]) -> Config:
-        """Return the complete config of the run that ``raw`` describes, with defaults filled in.
-
-        Raises InputError for a run that could not be trained or tested.
-        """
-        ...
-
-    def build_models(self, configs: Sequence[Run]) -> nn.Module:
-        """Initialize the models of runs of one shape as one ensemble: parameters have a leading dimension of models.
-
-        Raises InputError for models that cannot form an ensemble.
-        """
-        ...
-
-    def make_objective(self, ensemble: nn.Module, /, configs: Sequence[Run], device: str = "cpu") -> Objective:
-        """Return the objective of the models' training, or of their first training."""
-        ...
-
-    def train_models(
-        self, ensemble: nn.Module, /, configs: Sequence[Run], observe: Observer | None = None, device: str = "cpu"
-    ) -> list[Training]:
-        """Train freshly initialized models, in place; return the training curve of each.
-
-        ``observe`` is called at each point of the curve. At the points of ``Config.checkpoints`` it may inspect
-        ``ensemble``, which then has the parameters of that step.
-        """
-        ...
-
-    def evaluate_model(
-        self, ensemble: nn.Module, /, index: int, config: Run
-    ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-        """Evaluate the model ``index``.
-
-        Returns:
-            The metrics of ``Config.measures`` by test length (column ``length``); and a table of whatever else is
-            recorded for runs of this family, or None.
-        """
-        ...
-
-    def open_model(self, record: Record, step: int | None = None) -> TrainedModel:
-        """Return the trained model of a finished run, or the model as it was after ``step``.
-
-        Raises InputError (see ``Record.model``).
-        """
-        ...
+    groups: Mapping[str, Registry[Any]]
+    complete: Callable[[Any], Any]
+    build_models: Callable[[Sequence[Any]], nn.Module]
+    make_objective: Objective
+    train_models: Trainer
+    evaluate_model: Callable[[nn.Module, int, Any], tuple[pd.DataFrame, pd.DataFrame | None]]
+    open_model: Opener
+    measure_laws: Callable[[Any], Iterator[Law]] = lambda config: iter(())
+    find_chance: Callable[[Any, pd.DataFrame], Sequence[float] | None] = lambda config, metrics: None

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -16,10 +16,8 @@ from torch.optim.adam import adam
 from torch.optim.sgd import sgd
 
 from synthlab.config.base import Protocol
-from synthlab.config.registry import catch_errors, explain_call, find_class
-from synthlab.errors import InputError
+from synthlab.config.registry import find_class
 
-CALL = "Class(parameters, lr=..., **protocol.options)"  # how an optimizer of the user is constructed
 ALIGNMENT = 16  # 16 floats are 64 bytes: the widest vectors, on which matrix products are fastest
 TINY = 1e-6  # added to a norm before dividing by it, as torch.nn.utils.clip_grad_norm_ does
 
@@ -173,7 +171,8 @@ class OwnOptimizer:
 
     def __init__(self, parameters: Sequence[nn.Parameter], rows: Rows, protocol: Protocol):
         self.parameters, self.rows, self.protocol = parameters, rows, protocol
-        self.optimizer = build_own_optimizer(parameters, protocol)
+        made = find_class(protocol.optimizer, "protocol.optimizer")
+        self.optimizer: torch.optim.Optimizer = made(parameters, lr=protocol.lr, **protocol.options)
 
     def set_rate(self, number: int) -> None:
         """Set the learning rate of step ``number`` (from 1)."""
@@ -185,29 +184,3 @@ class OwnOptimizer:
         for parameter, gradient in zip(self.parameters, self.rows.views, strict=True):
             parameter.grad = gradient
         self.optimizer.step()
-
-
-def build_own_optimizer(parameters: Sequence[nn.Parameter], protocol: Protocol) -> torch.optim.Optimizer:
-    """Return the optimizer that ``protocol`` names as a class, for the parameters of one model. Raises InputError."""
-    name = protocol.optimizer
-    made = find_class(name, "protocol.optimizer")
-    if not (isinstance(made, type) and issubclass(made, torch.optim.Optimizer)):
-        raise InputError(f"protocol.optimizer={name}: must be a subclass of torch.optim.Optimizer")
-    field, settings = "protocol.optimizer", {"lr": protocol.lr, **protocol.options}
-    with catch_errors(field, name, "be made"), explain_call(field, name, made, CALL, [parameters], settings):
-        return cast(Any, made)(parameters, **settings)
-
-
-def check_optimizer(protocol: Protocol, model: nn.Module) -> None:
-    """Raise InputError if an optimizer of the user cannot be constructed for ``model``, or cannot take a step.
-
-    The step is taken with gradients of 0, and may change the model.
-    """
-    if not protocol.has_own_optimizer:
-        return
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    optimizer = build_own_optimizer(parameters, protocol)
-    for parameter in parameters:
-        parameter.grad = torch.zeros_like(parameter)
-    with catch_errors("protocol.optimizer", protocol.optimizer, "take a step"):
-        optimizer.step()

@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from synthlab.config.base import Config, Protocol
+from synthlab.config.base import Config
 from synthlab.config.registry import show
-from synthlab.errors import InputError
 from synthlab.storage.records import Record
 from synthlab.storage.weights import check_step
 from synthlab.training.loop import Observer, Training, train_ensemble
@@ -38,12 +37,6 @@ def train_until_fit(
     trainings = train_ensemble(ensemble.parameters(), objective, protocols, early, early.done)
     early.finish()
     return [early.curve(index, training) for index, training in enumerate(trainings)]
-
-
-def check_stop(every: int, protocol: Protocol) -> None:
-    """Raise InputError for tests between points of the training curve."""
-    if every % protocol.record_every:
-        raise InputError(f"stop.every={every}: must be a multiple of protocol.record_every={protocol.record_every}")
 
 
 def find_stopped_step(record: Record, step: int | None) -> int | None:

@@ -19,7 +19,6 @@ from synthlab.inspection.hooked import HookedTransformer
 from synthlab.models.transformer import Decoder
 from synthlab.storage.records import Record
 from synthlab.storage.weights import check_step
-from synthlab.training.memory import check_answerable
 from synthlab.training.retraining import train_again
 from synthlab.training.weights import load_weights
 
@@ -258,7 +257,6 @@ class TrainedModel(ABC):
             found = ", ".join(map(str, sorted(set(lengths.tolist()))))
             raise InputError(f"sequences: have lengths {found}; must have one length, to be inspected together")
         hooked = self.hooked
-        check_answerable(self.record.config, x.shape[1], len(x) * len(hooked.blocks))
         return (hooked, *self.tokens(x))
 
     def _symbols(self, sequences: Any) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
@@ -270,7 +268,6 @@ class TrainedModel(ABC):
         if x.shape[1] > longest:
             encoding = self.record.config.encoding["name"]
             raise InputError(f"sequences: one has {x.shape[1]} symbols; encoding={encoding} takes {longest:g}")
-        check_answerable(self.record.config, x.shape[1])
         return x, lengths
 
     def _rows(self, x: Tensor) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:

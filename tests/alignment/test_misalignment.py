@@ -18,7 +18,7 @@ def test_an_estimate_by_hand():
     assert str(Estimate(0.12345, 0.0123)) == "0.1235 ± 0.012"
 
 
-def test_answers_at_the_end_are_those_of_the_suffix_alone():
+def test_last_logits_are_those_of_the_suffix_alone():
     model, x = Everything(), texts(7, 12)
     lengths = torch.tensor([3, 12, 5, 3, 9, 5, 5])
     found = last_logits(model, x, lengths, batch=2)
@@ -27,7 +27,7 @@ def test_answers_at_the_end_are_those_of_the_suffix_alone():
 
 
 @pytest.mark.parametrize("form", ["last", "overlap"])
-def test_what_sees_no_further_than_the_shorter_context_has_no_excess(form):
+def test_no_excess_within_the_shorter_context(form):
     found = misalignment(Suffixes(4), texts(50, 12), 4, 8, generator(), form=form)
     assert found.excess.value == pytest.approx(0, abs=1e-6)
     assert found.kl.value == pytest.approx(0, abs=1e-6)
@@ -38,7 +38,7 @@ def test_what_sees_no_further_than_the_shorter_context_has_no_excess(form):
 
 
 @pytest.mark.parametrize("form", ["last", "overlap"])
-def test_the_estimate_is_that_of_every_length_by_brute_force(form):
+def test_estimate_by_brute_force(form):
     model, x, low, high = Everything(), texts(4000, 12), 3, 6
     found = misalignment(model, x, low, high, generator(), form=form)
 
@@ -56,14 +56,14 @@ def test_the_estimate_is_that_of_every_length_by_brute_force(form):
     assert found.excess.value == pytest.approx(torch.stack(exact).mean().item(), abs=4 * found.excess.error)
 
 
-def test_the_standard_error_is_that_of_the_means_of_many_samples():
+def test_standard_error_by_simulation():
     model = Everything()
     found = [misalignment(model, texts(400, 8 + k)[:, -8:], 4, 8, generator(k)) for k in range(40)]
     means = torch.tensor([each.excess.value for each in found])
     assert found[0].excess.error == pytest.approx(means.std().item(), rel=0.5)
 
 
-def test_the_same_generator_gives_the_same_number_however_windows_are_batched():
+def test_number_depends_on_the_generator_and_not_on_batches():
     model, x = Everything(), texts(30, 12)
     assert misalignment(model, x, 4, 8, generator(3)) == misalignment(model, x, 4, 8, generator(3), batch=1)
     assert misalignment(model, x, 4, 8, generator(3)) != misalignment(model, x, 4, 8, generator(4))
@@ -72,12 +72,9 @@ def test_the_same_generator_gives_the_same_number_however_windows_are_batched():
 def test_lengths_that_do_not_fit_are_refused():
     model, x = Everything(), texts(3, 8)
     for low, high, form, line in [
-        (0, 4, "last", "low=0: must be at least 1 and at most high=4"),
-        (5, 4, "last", "low=5: must be at least 1 and at most high=4"),
-        (4, 4, "overlap", "low=4: must be at least 1 and under high=4"),
-        (4, 9, "last", "texts: have 8 tokens each; must be at least 9 for high=9"),
-        (4, 7, "x", "form='x': must be last or overlap"),
-        (4, 7, "overlap", "texts: have 8 tokens each; must be at least 10 for high=7"),
+        (4, 4, "overlap", "low=4: "),
+        (4, 9, "last", "texts: have 8 .* 9"),
+        (4, 7, "overlap", "texts: have 8 .* 10"),
     ]:
         with pytest.raises(InputError, match=line):
             misalignment(model, x, low, high, generator(), form=form)

@@ -32,7 +32,7 @@ def by_position(tokens: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
-def test_equal_windows_have_no_excess_with_any_encoding(name):
+def test_equal_windows_have_no_excess(name):
     config = small(f"encoding={name}")
     ensemble, x = build_models([config]), LANGUAGES.build(config.task).draw(20, 8, generator(), held_out=True)
     draws = ensemble.encoding.draws_positions
@@ -52,7 +52,7 @@ def test_windows_keep_the_positions_of_their_tokens(form):
     assert apart.excess.value > 0.1
 
 
-def test_a_model_that_draws_positions_is_measured_under_one_draw():
+def test_drawn_positions_are_measured_under_one_draw():
     config = small("encoding=randomized", "evaluation.sequences=64")
     language, encoding = LANGUAGES.build(config.task), build_models([config]).encoding
 
@@ -97,7 +97,7 @@ def test_the_regularizer_compares_under_one_draw():
     assert torch.equal(*losses)
 
 
-def test_answers_at_the_end_take_the_positions_of_what_a_model_adds():
+def test_last_logits_take_the_positions_of_bos_and_eos():
     """A model with a BOS and an EOS of its own is given one position more on either side."""
     x, where = torch.zeros(2, 4, dtype=torch.long), torch.arange(6).expand(2, 6)
 

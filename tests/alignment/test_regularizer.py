@@ -18,7 +18,7 @@ def logits(*probabilities: float) -> torch.Tensor:
     return torch.tensor(probabilities, dtype=torch.float64).log()
 
 
-def test_distances_of_two_answers_over_three_tokens_by_hand():
+def test_distances_by_hand():
     found = divergence(logits(0.5, 0.25, 0.25), logits(0.25, 0.25, 0.5))
     # -(1/2 log 1/4 + 1/4 log 1/4 + 1/4 log 1/2) = 7/4 log 2, and the same the other way round; both entropies are 3/2.
     assert found.sce.item() == pytest.approx(3.5 * LOG2)
@@ -29,7 +29,7 @@ def test_distances_of_two_answers_over_three_tokens_by_hand():
     assert tuple(each.item() for each in alike) == (pytest.approx(3 * LOG2), 0, 0, 0)  # twice the entropy
 
 
-def test_tokens_that_both_exclude_add_nothing_and_one_that_only_one_excludes_is_infinitely_far():
+def test_excluded_tokens():
     both = divergence(logits(0.5, 0.5, 0), logits(0.25, 0.75, 0))
     assert all(math.isfinite(value.item()) for value in both)
     one = divergence(logits(0.5, 0.25, 0.25), logits(0.5, 0.5, 0))
@@ -48,7 +48,7 @@ numbers = st.lists(st.floats(-20, 20), min_size=3, max_size=3).map(lambda x: tor
 
 
 @given(numbers, numbers, st.floats(-50, 50))
-def test_logits_may_be_shifted_and_the_paper_s_distance_is_symmetric(p, q, shift):
+def test_laws_of_distances(p, q, shift):
     found, shifted, turned = divergence(p, q), divergence(p + shift, q - shift), divergence(q, p)
     for name in ("sce", "excess", "kl", "squared"):
         assert getattr(found, name).item() == pytest.approx(getattr(shifted, name).item(), rel=1e-6, abs=1e-9)
@@ -58,12 +58,6 @@ def test_logits_may_be_shifted_and_the_paper_s_distance_is_symmetric(p, q, shift
     assert found.sce.item() == pytest.approx(found.excess.item() + entropies, abs=1e-9)
     assert found.excess.item() >= 0
     assert symmetric_cross_entropy(p, q).item() == pytest.approx(found.sce.item())
-
-
-def test_unequal_shapes_are_refused():
-    for distance in (divergence, symmetric_cross_entropy):
-        with pytest.raises(ValueError, match=r"p has shape \(2, 3\), q \(3,\)"):
-            distance(torch.zeros(2, 3), torch.zeros(3))
 
 
 @pytest.mark.parametrize("length", range(2, 9))
@@ -128,7 +122,7 @@ def test_the_loss_compares_the_same_tokens_of_the_text():
     assert loss.total.item() == pytest.approx(loss.training.item() + 0.3 * loss.misalignment.item())
 
 
-def test_gradients_flow_through_both_windows_and_agree_with_differences():
+def test_gradients_flow_through_both_windows():
     tokens = texts(2, 6)
     first, second = (torch.randn(2, 4, 3, dtype=torch.float64, requires_grad=True) for _ in range(2))
     assert torch.autograd.gradcheck(lambda a, b: combine_losses(a, b, tokens, 0.3, 2).total, (first, second))
@@ -146,7 +140,7 @@ def test_models_side_by_side_have_a_loss_each():
         assert together.total[e].item() == pytest.approx(alone.total.item())
 
 
-def test_texts_no_longer_than_a_window_or_offsets_without_overlap_are_refused():
+def test_short_texts_and_wide_offsets_are_refused():
     model = Everything()
     with pytest.raises(InputError, match="tokens: have 4 each; must be more than the 4"):
         aligned_loss(model, texts(2, 4), 4, 0.1)
@@ -154,14 +148,8 @@ def test_texts_no_longer_than_a_window_or_offsets_without_overlap_are_refused():
         aligned_loss(model, texts(2, 7), 4, 0.1)
 
 
-@pytest.mark.parametrize(
-    ("given", "line"),
-    [
-        ({"length": -1}, "length=-1: must be 1 or more"),
-        ({"alpha": -0.1}, "alpha=-0.1: must be from 0"),
-        ({"context": 1.5}, "context=1.5: must be from 0 to 1"),
-    ],
-)
-def test_numbers_out_of_range_are_refused(given, line):
-    with pytest.raises(InputError, match=f"^{line}"):
+@pytest.mark.parametrize("given", [{"length": -1}, {"alpha": -0.1}, {"context": 1.5}])
+def test_numbers_out_of_range_are_refused(given):
+    ((name, value),) = given.items()
+    with pytest.raises(InputError, match=f"^{name}={value}: "):
         aligned_loss(Everything(), texts(2, 6), **{"length": 4, "alpha": 0.1} | given)

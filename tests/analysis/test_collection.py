@@ -16,8 +16,7 @@ from synthlab import load_records
 from synthlab.analysis import collection
 from synthlab.analysis.record_list import Records
 from synthlab.collect import collect
-from synthlab.regression.config import RunConfig
-from synthlab.regression.measures import METRICS
+from synthlab.regression.config import METRICS, RunConfig
 from synthlab.storage.records import Failure
 from synthlab.storage.store import Store
 

@@ -2,7 +2,6 @@ import pandas as pd
 import pytest
 
 from support.records import record
-from synthlab.analysis.printing import choose_lengths
 from synthlab.analysis.record_list import Records
 from synthlab.analysis.tables import curves, find_varying, label_series
 
@@ -32,36 +31,20 @@ def test_series_are_named_by_what_differs():
     assert label_series(table(record(0))).unique().tolist() == ["length"]
 
 
-def test_seeds_that_are_set_apart_are_settings_and_those_that_follow_are_not():
+def test_seeds_set_apart_are_settings():
     plain = table(*(record(seed) for seed in range(3)))
     assert find_varying(plain) == []
     apart = [record(seed, weight_seed=weights) for weights in (7, 8) for seed in range(2)]
     assert find_varying(table(*apart)) == ["weight_seed"]
     assert label_series(table(*apart)).unique().tolist() == ["weight_seed=7", "weight_seed=8"]
-    assert "seed=0, 1 weight_seed=7, 8" in repr(Records(apart)).splitlines()[0]
     others = plain.assign(**dict.fromkeys(["weight_seed", "data_seed", "test_seed"]))  # of a kind without them
     assert find_varying(pd.concat([plain.astype(object), others.astype(object)])) == []
 
 
-def test_runs_that_follow_their_seed_are_one_series_beside_runs_whose_seed_is_set():
+def test_runs_that_follow_their_seed_are_one_series():
     mixed = [record(seed) for seed in range(3)] + [record(seed, test_seed=0) for seed in (1, 2)]
     assert label_series(table(*mixed)).value_counts().to_dict() == {"test_seed=0": 3 * 12, "test_seed=seed": 2 * 12}
-    assert "seed=0, 1, 2 test_seed=0, seed" in repr(Records(mixed)).splitlines()[0]
     crossed = [record(seed, test_seed=tested) for seed in range(2) for tested in range(2)]
     assert set(label_series(table(*crossed))) == {"test_seed=0", "test_seed=1"}
     one_seed = [record(0, test_seed=tested) for tested in range(3)]
     assert set(label_series(table(*one_seed))) == {"test_seed=0", "test_seed=1", "test_seed=2"}
-
-
-def test_shown_lengths_tell_the_story():
-    assert choose_lengths(10, 50) == [1, 5, 10, 15, 20, 30, 40, 50]
-    assert choose_lengths(1, 1) == [1]
-    assert choose_lengths(10, 7) == [1, 5, 7]
-
-
-def test_several_records_print_a_column_for_each_series():
-    text = repr(Records([record(0), record(1), record(0, encoding={"name": "alibi"})]))
-    assert "3 runs: task=length" in text
-    assert "seed=0, 1" in text
-    assert text.splitlines()[3].split() == ["series", "nope", "alibi", "chance"]
-    assert text.splitlines()[-1].split() == ["horizon", "6", "12"]

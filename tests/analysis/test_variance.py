@@ -37,7 +37,7 @@ def test_two_factors_by_hand():
     assert [found[name].value for name in ("rows", "rest")] == pytest.approx([6 / 12.5, 6.5 / 12.5])
 
 
-def test_effects_that_only_add_have_their_own_variance_and_no_interaction():
+def test_additive_effects_have_no_interaction():
     a, b, c = np.array([0.0, 1.0, 5.0]), np.array([2.0, 4.0]), np.array([1.0, 1.0, 4.0, 6.0])
     found = estimated(a[:, None, None] + b[:, None] + c)
     for axis, effect in enumerate((a, b, c)):

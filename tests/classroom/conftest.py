@@ -1,7 +1,5 @@
 """The page's own settings and lessons, and a window of it."""
 
-from collections.abc import Callable
-
 import pytest
 from omegaconf import OmegaConf
 
@@ -29,8 +27,3 @@ def chooser(config) -> Chooser:
 @pytest.fixture
 def window(config, chooser) -> Window:
     return Window(config, chooser)
-
-
-@pytest.fixture
-def make_window(config, chooser) -> Callable[..., Window]:
-    return lambda **more: Window(config, chooser, **more)

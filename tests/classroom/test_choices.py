@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from classroom.choices import Limit, read_sequence
 from classroom.lessons import words
 from support.configs import composed
+from synthlab.config.base import resolve
 from synthlab.config.composition import to_overrides
 from synthlab.errors import InputError
-from synthlab.regression.construction import resolve
 
 LIMIT = Limit(low=8, high=64, multiple=8)
 
@@ -32,16 +32,8 @@ def test_every_member_of_a_group_can_be_chosen(chooser, group):
         assert word
 
 
-def test_names_say_what_differs_from_the_default(chooser):
-    assert words.run_name(chooser.defaults, chooser.defaults) == "mean, NoPE"
-    changed = chooser.defaults | {"task": "sum", "encoding": "t5", "outrep": "rsqrt", "seed": 3, "train_length": 20}
-    assert words.run_name(changed, chooser.defaults) == "sum, T5 bias, 1/√x, trained to 20, seed 3"
-    linear = chooser.defaults | {"task": "length", "model": "linear"}
-    assert words.run_name(linear, chooser.defaults) == "length, linear attention"
-
-
 @given(st.text(max_size=30))
-def test_any_text_is_a_number_within_the_limits_or_refused_in_one_line(text):
+def test_any_text_is_a_number_or_refused(text):
     try:
         number = LIMIT.read("width", text)
     except InputError as error:
@@ -53,7 +45,7 @@ def test_any_text_is_a_number_within_the_limits_or_refused_in_one_line(text):
 
 
 @given(st.text(alphabet="01 \t\n", max_size=40) | st.text(max_size=40))
-def test_any_text_is_a_sequence_or_refused_in_one_line(text):
+def test_any_text_is_a_sequence_or_refused(text):
     try:
         symbols = read_sequence(text, 20)
     except InputError as error:

@@ -28,19 +28,17 @@ def lesson(every="{}", run="{task: mean}"):
 @pytest.mark.parametrize(
     ("story", "line"),
     [
-        (f"{LESSONS}\nhydra: {{callbacks: {{x: {CALLBACK}}}}}\n", "mine.yaml sets hydra; such a file is data"),
-        (f"# @package hydra.callbacks\nlessons: {CALLBACK}\n", "mine.yaml has the package hydra.callbacks"),
-        (f"{LESSONS}\ndefaults: [/other@_global_, _self_]\n", "mine.yaml sets defaults"),
-        (f"{LESSONS}\naddress: 0.0.0.0\n", "mine.yaml sets address"),
+        (f"{LESSONS}\nhydra: {{callbacks: {{x: {CALLBACK}}}}}\n", "mine.yaml has hydra; it is data"),
+        (f"# @package hydra.callbacks\nlessons: {CALLBACK}\n", "mine.yaml has a package other than _global_"),
+        (f"{LESSONS}\ndefaults: [/other@_global_, _self_]\n", "mine.yaml has defaults"),
+        (lesson(run="{task: '${oc.env:HOME}'}"), "mine.yaml has references ${...}"),
         (lesson(run="{task: mean, outrep: 'mine:Map'}"), "error: lessons.a.runs: outrep=mine:Map: names a class"),
-        (lesson(run="{task: {name: 'mine:Task'}}"), "names a class"),
         (lesson(every="{outrep: 'mine:Map'}"), "error: every: outrep=mine:Map: names a class"),
         (lesson(every="{hydra.verbose: true}"), "error: every: hydra.verbose: is no setting of a run"),
-        (lesson(every="{+x: 1}"), "error: every: +x: is no setting of a run"),
     ],
 )
 @pytest.mark.parametrize("command", ["classroom", "walkthrough"])
-def test_a_story_that_would_run_code_is_refused_in_one_line(invoke, tmp_path, monkeypatch, command, story, line):
+def test_a_story_runs_no_code(invoke, tmp_path, monkeypatch, command, story, line):
     (tmp_path / "story").mkdir()
     (tmp_path / "code.pkl").write_bytes(pickle.dumps(WritesAFile(str(tmp_path / "written"))))
     (tmp_path / "other.yaml").write_text(f"hydra: {{callbacks: {{x: {CALLBACK}}}}}".replace("FOLDER", str(tmp_path)))
@@ -58,6 +56,6 @@ def test_a_story_outside_the_groups_folder_is_checked_too(invoke, tmp_path):
     (tmp_path / "story").mkdir()
     (tmp_path / "mine.yaml").write_text(f"{LESSONS}\nhydra: {{verbose: true}}\n")
     outcome = invoke("classroom", "--config-dir", str(tmp_path), "story=../mine")
-    assert "sets hydra" in outcome.err
+    assert "has hydra" in outcome.err
     outcome = invoke("classroom", "story=../mine", f"hydra.searchpath=[{tmp_path}]")
     assert "story=../mine: is in no folder of the command; give its folder as --config-dir" in outcome.err

@@ -8,7 +8,7 @@ from support.puppets import begun, progress
 pytestmark = pytest.mark.slow  # windows are slow to make
 
 
-def test_a_process_that_does_not_stop_is_replaced_and_the_next_run_trains(window):
+def test_a_process_that_does_not_stop_is_replaced(window):
     window.press("Length fails")
     window.hear(begun(1), progress(1))
     window.press("Mean works")
@@ -22,7 +22,7 @@ def test_a_process_that_does_not_stop_is_replaced_and_the_next_run_trains(window
     assert [request.number for request in window.asked(Read)] in ([], [2])
 
 
-def test_a_mistake_of_the_page_is_one_line_and_the_page_goes_on(window, monkeypatch, capsys):
+def test_a_mistake_of_the_page_is_one_line(window, monkeypatch, capsys):
     window.press("Length fails")
     monkeypatch.setattr(window.page.board.answers, "update", lambda *_: 1 / 0)
     window.trains(1)
@@ -37,25 +37,10 @@ def test_a_mistake_of_the_page_is_one_line_and_the_page_goes_on(window, monkeypa
     assert window.names == ["mean, NoPE, varied coin"]
 
 
-def test_a_refusal_that_comes_late_does_not_cost_what_was_pressed_since(window):
+def test_a_late_refusal(window):
     window.press("Train")
     window.press("Length fails")
     window.hear(Refused(1, ["task=mean: cannot"], ended=True))
     assert window.asked(Train)[-1].settings["task"] == "length"
     window.trains(2)
     assert window.names == ["length, NoPE, 1500 steps"]
-
-
-def test_no_room_for_a_new_process_is_said_and_the_page_goes_on(make_window):
-    window = make_window()
-    window.press("1/x mends most")
-    window.hear(begun(1), progress(1))
-    window.is_full = True
-    window.puppet.is_gone = True
-    window.press("Mean works")
-    assert "Other windows are open" in window.page.board.message.text
-    assert window.page.document.models._freeze_count == 0
-    window.is_full = False
-    window.press("Mean works")
-    window.trains(max(run.number for run in window.page.runs))
-    assert window.page.board.message.text == ""

@@ -47,7 +47,7 @@ def test_a_class_that_cannot_train_says_so(capsys):
     [
         ("support.lawless:Sine", {"numbers": "outrep"}),
         ("support.user_classes:Half", {"numbers": "task"}),
-        ("support.unsound_hooks:UnsoundSampler", {"language": "positions", "sequences": "positions"}),
+        ("support.user_classes:Steps", {"language": "positions", "sequences": "positions"}),
         ("support.user_classes:Bigram", dict.fromkeys(("numbers", "language", "sequences"), "model")),
         ("torch.optim:SGD", dict.fromkeys(("numbers", "language", "sequences"), "protocol.optimizer")),
         ("support.user_classes:Log", {}),

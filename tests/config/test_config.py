@@ -7,16 +7,16 @@ import pytest
 import yaml
 
 from support.configs import composed
-from synthlab.config.base import Protocol, kind_of
-from synthlab.config.base import resolve as resolve_any
-from synthlab.config.composition import Composed, compose, settings_of, to_overrides
-from synthlab.config.families import conf_dir
+from synthlab.config.base import Protocol, kind_of, resolve
+from synthlab.config.composition import Composer, compose, to_overrides
+from synthlab.config.families import conf_dir, tasks_of
 from synthlab.errors import InputError, UnknownKind
 from synthlab.finetuning.patterns import PATTERNS
 from synthlab.language.languages import LANGUAGES
 from synthlab.positions.samplers import SAMPLERS
-from synthlab.regression.construction import KINDS, resolve
+from synthlab.regression.construction import GROUPS
 from synthlab.regression.tasks import TASKS
+from synthlab.studies.overrides import Overrides
 
 CONFIG = compose([])
 
@@ -25,8 +25,8 @@ def test_the_labs_own_kinds_of_runs_are_known_where_it_is_not_installed():
     lines = [
         "from importlib import metadata",
         "metadata.entry_points = lambda **_: ()",
-        "from synthlab.config.base import FAMILIES, kind_of",
-        "print([kind_of({'kind': name}).__name__ for name in FAMILIES])",
+        "from synthlab.config.base import kind_of",
+        "print([kind_of({'kind': name}).__name__ for name in ('regression', 'language', 'sequences')])",
     ]
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("['RunConfig', 'LanguageConfig', 'SequencesConfig']\n", "")
@@ -41,14 +41,14 @@ def test_a_kind_of_runs_whose_module_is_not_there_names_what_it_needs(monkeypatc
     assert raised.value.lines == (f"kind=uninstalled: needs not_here.runs:Runs, which {why}",)
 
 
-REGISTRIES = [(registry, "numbers" if registry is TASKS else None) for registry in KINDS.values()]
+REGISTRIES = [(registry, "numbers" if registry is TASKS else None) for registry in GROUPS.values()]
 REGISTRIES += [(LANGUAGES, "language"), (SAMPLERS, None), (PATTERNS, None)]
 
 
 @pytest.mark.parametrize(("registry", "family"), REGISTRIES)
 def test_every_member_has_a_config_file_and_every_file_a_member(registry, family):
     files = {path.stem: yaml.safe_load(path.read_text()) for path in (conf_dir() / registry.kind).glob("*.yaml")}
-    names = {stem: about["name"] for stem, about in files.items() if about.get("family") == family}
+    names = {stem: about["name"] for stem, about in files.items() if family is None or stem in tasks_of(family)}
     assert names == dict(zip(registry, registry, strict=True))
 
 
@@ -91,7 +91,7 @@ def test_every_number_of_the_config_is_part_of_the_identity(key):
 )
 def test_a_number_beyond_bounds_is_refused(words):
     with pytest.raises(InputError) as refused:
-        resolve_any(compose([word.format(10**30) for word in words]))
+        resolve(compose([word.format(10**30) for word in words]))
     assert all(f"={10**30}: must be less than " in line for line in refused.value.lines)
 
 
@@ -114,9 +114,9 @@ def test_python_values_become_overrides():
     nested = {"task": "sum", "model": {"width": 64}}
     dotted = {"outrep.shift": None, "protocol.lr": 1e-3, "encoding": "my.own:Class"}
     words = "task=sum model.width=64 outrep.shift=null protocol.lr=0.001 encoding=my.own:Class"
-    assert list(to_overrides(nested | dotted)) == words.split()
-    with pytest.raises(InputError, match=r"seed=\[1\]: must be a number"):
-        list(to_overrides({"seed": [1]}))
+    assert to_overrides(nested | dotted) == words.split()
+    with pytest.raises(InputError, match=r"seed=<object.*>: must be a number"):
+        to_overrides({"seed": object()})
 
 
 LATER = [key for key, field in Protocol.model_fields.items() if not field.is_required()]
@@ -135,7 +135,7 @@ def test_settings_that_came_later_leave_earlier_runs_their_identity(task):
     raw = composed(f"task={task}")
     earlier = {key: part for key, part in raw.items() if task != "length" or key not in ("curriculum", "stop")}
     earlier["protocol"] = {key: value for key, value in raw["protocol"].items() if key not in LATER}
-    run, other = resolve_any(raw), resolve_any(earlier)
+    run, other = resolve(raw), resolve(earlier)
     assert run == other
     assert run.id == other.id
     recorded = run.model_dump()
@@ -146,13 +146,14 @@ def test_settings_that_came_later_leave_earlier_runs_their_identity(task):
 @pytest.mark.parametrize("key", USED)
 def test_settings_that_came_later_are_part_of_the_identity_where_they_are_used(key):
     optimizer = {"protocol.weight_decay": "adamw", "protocol.options": "torch.optim:SGD"}.get(key, "adam")
-    raw = composed(f"protocol.optimizer={optimizer}", "protocol.options.momentum=0.9" if "options" in key else "seed=0")
-    changed = Composed(raw).with_settings(dict(settings_of({key: USED[key]})))
+    given = [f"protocol.optimizer={optimizer}", "protocol.options.momentum=0.9" if "options" in key else "seed=0"]
+    raw = compose(given)
+    changed = Composer(given).compose({key: USED[key]})
     assert resolve(changed).id != resolve(raw).id
     assert kind_of(changed).from_raw(resolve(changed).model_dump()) == resolve(changed)
 
 
-NONSENSE = ("x", math.nan, math.inf, True, [1], {"a": 1})
+NONSENSE = ("x", math.nan, math.inf, True, [1])
 OF_LANGUAGES = ("encoding", "extension", "positions", "lora", "pattern")  # groups whose members all can be had there
 MEMBERS = [
     (group, path.stem, {"task": "", "outrep": "task=length", "inputs": "task=length"}.get(group, "task=text"))
@@ -162,33 +163,35 @@ MEMBERS = [
 ANY_SIGN = ("outrep.p", "outrep.shift", "task.hints")  # of hints there may be fewer than none
 
 
-def refuse_nonsense(raw: dict, part: dict, nonsense: tuple) -> None:
+def refuse_nonsense(given: tuple[str, ...], part: dict, nonsense: tuple) -> None:
     """Each number of a part of a config is refused by its name where it is nonsense."""
-    for key, value in leaves(part):
-        if isinstance(value, int | float) and not isinstance(value, bool):
+    composer = Composer(given)
+    for key, number in leaves(part):
+        if isinstance(number, int | float) and not isinstance(number, bool):
             names = (f"{key}=", f"{key.replace('task.of.', 'task.')}=")
-            for given in (*nonsense, *(() if key in ANY_SIGN else (-(2**70), -1e300))):
+            for value in (*nonsense, *(() if key in ANY_SIGN else (-(2**70), -1e300))):
                 with pytest.raises(InputError) as refused:
-                    resolve_any(Composed(raw).with_settings({key: given}))
+                    resolve(composer.compose({key: value}))
                 assert refused.value.lines[0].startswith(names)
 
 
 @pytest.mark.parametrize(("group", "name", "task"), MEMBERS)
 def test_nonsense_for_a_number_of_any_member_is_refused_by_name(group, name, task):
-    raw = composed(*task.split(), f"{group}={name}")
-    refuse_nonsense(raw, {group: raw[group]}, NONSENSE)
+    given = (*task.split(), f"{group}={name}")
+    refuse_nonsense(given, {group: composed(*given)[group]}, NONSENSE)
 
 
 @pytest.mark.parametrize("task", ["length", "copy", "text"])
 def test_nonsense_for_a_number_of_any_run_is_refused_by_name(task):
-    raw = composed(f"task={task}")
-    others = {key: part for key, part in raw.items() if key not in ("task", "tracker", "batches")}
-    refuse_nonsense(raw, others, NONSENSE[:3])
+    given = (f"task={task}",)
+    others = {key: part for key, part in composed(*given).items() if key not in ("task", "tracker")}
+    refuse_nonsense(given, others, NONSENSE[:3])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("group", ["encoding", "inputs", "model", "outrep", "protocol", "task", "tracker"])
-def test_a_member_put_in_later_is_as_hydra_composes_it(group):
-    base = Composed(CONFIG)
+@pytest.mark.parametrize("group", ["encoding", "inputs", "model", "outrep", "protocol", "task"])
+def test_a_member_of_a_study_is_as_hydra_composes_it_with_all_others(group):
+    """A study composes each member alone: see ``Overrides.compose``."""
     for path in sorted((conf_dir() / group).glob("*.yaml")):
-        assert base.with_settings({group: path.stem}) == compose([f"{group}={path.stem}"])
+        found = Overrides().compose("study", {"task": "sum", "encoding": "rope", group: path.stem})
+        assert found == compose(["task=sum", "encoding=rope", f"{group}={path.stem}"])

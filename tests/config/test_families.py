@@ -4,35 +4,32 @@ import pytest
 
 from support.configs import composed
 from synthlab.config.base import resolve
-from synthlab.config.composition import Composed, compose, to_overrides
-from synthlab.config.families import expand, families, family_of, kind_of_family, tasks_of
+from synthlab.config.composition import Composer, compose, family_of
+from synthlab.config.families import families, kind_of_family, tasks_of
 from synthlab.config.sources import without_sources
 from synthlab.errors import InputError
 from synthlab.training.execution import execute_together
-from synthlab.training.family import Family
 
 OWN = {
     "support.user_classes:Half": "numbers",
-    "support.unsound_hooks:UnsoundProblem": "sequences",
-    "support.unsound_hooks:UnsoundLanguage": "language",
+    "support.user_classes:Mirror": "sequences",
+    "support.user_classes:Coins": "language",
 }
 SHORT = ("test_length=8", "train_length=4", "evaluation.sequences=2", "protocol.steps=2", "protocol.record_every=1")
 
 
 @pytest.mark.parametrize("family", families())
-def test_a_family_has_tasks_and_all_that_the_protocol_asks_for(family):
+def test_a_family_has_tasks_and_registries_of_its_groups(family):
     kind = kind_of_family(family)
     assert kind.default_task in tasks_of(family)
-    module = kind.load_family()
-    needed = {name for name in vars(Family) if not name.startswith("_")}
-    assert {name for name in needed if not hasattr(module, name)} == set()
+    assert set(kind.load_family().groups) <= {*kind.groups()}
     assert resolve(compose([f"task={kind.default_task}"])).kind == kind.model_fields["kind"].default
 
 
 @pytest.mark.parametrize(("task", "family"), [("copy", "sequences"), ("text", "language"), *OWN.items()])
 def test_a_task_decides_its_family(task, family):
     assert family_of(task) == family
-    assert expand([f"task={task}"])[-1] == f"family@_global_={family}" or family == "numbers"
+    assert compose([f"task={task}"])["kind"] == kind_of_family(family).model_fields["kind"].default
 
 
 @pytest.mark.parametrize(
@@ -40,16 +37,19 @@ def test_a_task_decides_its_family(task, family):
     [
         (
             ["task=copy", "outrep=rsqrt"],
-            "outrep=rsqrt: only tasks with a number for an answer have it (length, mean, sum); task=copy answers with "
-            "a sequence",
+            "outrep=rsqrt: Could not override 'outrep'. No match in the defaults list; task=copy has the groups "
+            "encoding, positions, model, protocol",
         ),
-        (["task=text", "stop.exact=1.0"], "stop.exact=1.0: only tasks with a number or a sequence for an answer"),
-        (["extension=yarn"], "extension=yarn: only tasks with the next token for an answer have it (hidden_markov, "),
+        (["task=text", "stop.exact=1.0"], "stop.exact=1.0: unknown key; choose from "),
+        (["task=copy", "stop.loss=1.0"], "stop.loss=1.0: unknown key; choose from every, exact, sequences"),
+        (
+            ["extension=yarn"],
+            "extension=yarn: Could not override 'extension'. No match in the defaults list; task=mean",
+        ),
         (["task=copy", "zzz=1"], "zzz=1: unknown key; choose from "),
-        (["problem=sort"], "problem=sort: is task now; give that"),
     ],
 )
-def test_a_key_of_another_family_is_refused_with_the_tasks_that_have_it(given, line):
+def test_a_key_of_another_family_is_refused_with_what_there_is(given, line):
     with pytest.raises(InputError) as refused:
         compose(given)
     (found,) = refused.value.lines
@@ -64,19 +64,47 @@ def test_seeds_follow_the_one_rule_in_every_family():
         assert config.id != config.with_seeds({"seed": 3}).id
 
 
+BACKWARDS = "support.user_classes:Backwards"
+
+
 def test_a_class_of_ones_own_takes_its_arguments_by_key_as_in_python():
-    typed = compose(["encoding=support.user_classes:Backwards", "encoding.strength=2.0"])
-    given = {"encoding": {"name": "support.user_classes:Backwards", "strength": 2.0}}
-    assert typed["encoding"] == compose(list(to_overrides(given)))["encoding"] == given["encoding"]
-    settings = {"encoding": "support.user_classes:Backwards", "encoding.strength": 2.0}
-    assert Composed(compose([])).with_settings(settings) == typed
+    typed = compose([f"encoding={BACKWARDS}", "encoding.strength=2.0"])
+    settings = {"encoding": BACKWARDS, "encoding.strength": 2.0}
+    assert typed["encoding"] == {"name": BACKWARDS, "strength": 2.0}
+    assert (
+        Composer().compose(settings) == Composer().compose({"encoding": {"name": BACKWARDS, "strength": 2.0}}) == typed
+    )
+
+
+def test_a_config_of_an_own_class_has_its_defaults_and_leaves_out_what_it_needs():
+    assert compose([f"encoding={BACKWARDS}"])["encoding"] == {"name": BACKWARDS, "strength": 1.0}
+    assert compose(["task=copy", "model=support.user_classes:Bigram"])["model"] == {
+        "name": "support.user_classes:Bigram"
+    }
 
 
 def test_a_class_of_ones_own_takes_another_member_as_the_labs_own_do():
-    chosen = {"encoding": "support.user_classes:Backwards", "encoding@encoding.inner": "rope"}
-    composed = Composed(compose([])).with_settings(chosen)["encoding"]
-    assert composed == {"name": chosen["encoding"], "inner": {"name": "rope", "base": 10000.0}}
-    assert compose(list(to_overrides(chosen)))["encoding"] == composed
+    wrapper = "experiments.output_alignment.readout:Readout"
+    inner = {"name": BACKWARDS, "strength": 1.0}
+    settings = {"encoding": wrapper, "encoding@encoding.inner": BACKWARDS}
+    given = compose([f"{key}={value}" for key, value in settings.items()])
+    assert given["encoding"] == Composer().compose(settings)["encoding"] == {"name": wrapper, "inner": inner}
+    within = compose(["encoding=randomized", f"encoding@encoding.inner={BACKWARDS}", "encoding.inner.strength=3.0"])
+    assert within["encoding"]["inner"] == {"name": BACKWARDS, "strength": 3.0}
+
+
+def test_arguments_of_an_own_optimizer_need_no_mark():
+    words = ["protocol.optimizer=torch.optim:SGD", "protocol.options.momentum=0.5"]
+    settings = {"protocol": {"optimizer": "torch.optim:SGD", "options": {"momentum": 0.5}}}
+    assert compose(words) == Composer().compose(settings)
+    assert compose(words)["protocol"]["options"] == {"momentum": 0.5}
+
+
+def test_a_task_of_ones_own_folder_names_its_family_as_the_labs_do(tmp_path):
+    (tmp_path / "task").mkdir()
+    (tmp_path / "task" / "mine.yaml").write_text("defaults: [copy, _self_]\nsymbols: 7\n")
+    found = compose([f"hydra.searchpath=[{tmp_path}]", "task=mine"])
+    assert (found["kind"], found["task"]) == ("sequences", {"name": "copy", "symbols": 7})
 
 
 @pytest.mark.parametrize("task", ["hidden_markov", "copy"])
@@ -108,7 +136,7 @@ def test_an_error_names_the_key_that_was_typed():
 
 
 def test_settings_follow_a_task_to_its_family():
-    base = Composed(compose(["protocol.steps=7"]), {"protocol.steps": "protocol.steps=7"})
-    assert base.with_settings({"task": "copy"}) == compose(["protocol.steps=7", "task=copy"])
+    composer = Composer(["protocol.steps=7"])
+    assert composer.compose({"task": "copy"}) == compose(["protocol.steps=7", "task=copy"])
     with pytest.raises(InputError, match=r"outrep"):
-        base.with_settings({"task": "copy", "outrep": "rsqrt"})
+        composer.compose({"task": "copy", "outrep": "rsqrt"})

@@ -20,7 +20,6 @@ from typing import Any
 import pytest
 import torch
 from hydra import compose as hydra_compose
-from hydra import initialize_config_dir
 from omegaconf import OmegaConf
 
 from experiments.papers import papers
@@ -31,16 +30,13 @@ from support.small import small
 from synthlab import run
 from synthlab.cli import studies
 from synthlab.config.base import resolve
-from synthlab.config.composition import compose, quote, to_overrides
-from synthlab.config.families import conf_dir
-from synthlab.config.hydra_errors import input_errors
+from synthlab.config.composition import Composer, compose, initialize_hydra, quote, to_overrides
+from synthlab.config.hydra_errors import LAUNCHERS, input_errors
 from synthlab.huggingface.perplexity.settings import Settings
-from synthlab.studies.costs import list_runs
 from synthlab.studies.overrides import Overrides
 from synthlab.sweeps.sweep_grid import grid
 
 TEXTS = [*pages(), ROOT / "CONTRIBUTING.md"]
-LAUNCHERS = {path.stem for path in (ROOT / "conf" / "hydra" / "jobs").glob("*.yaml")}
 # The config that a command composes.
 HYDRA = {"run": "config", "sweep": "config", "figures": "study", "demo": "classroom"}
 HYDRA |= {name: name for name in ("study", "theory", "walkthrough", "extend", "evaluate")}
@@ -126,8 +122,7 @@ GIVEN = {
     ids=lambda page: page.name,
 )
 def test_python_blocks_run(page, workplace, monkeypatch):
-    quick = list(to_overrides(QUICK))
-    monkeypatch.setattr("synthlab.sweeps.from_python.compose", lambda overrides: compose([*quick, *overrides]))
+    monkeypatch.setattr("synthlab.api.Composer", lambda: Composer(to_overrides(QUICK)))
     names = GIVEN.get(page.name, dict)()
     write_files(page, workplace)
     for block in blocks(page, "python"):
@@ -188,7 +183,7 @@ def check(command: str, arguments: list[str]) -> None:
     if command in ("evaluate", "extend") and not overrides:  # only named: it could not run without a model and texts
         return
     if command == "evaluate":  # its config has a folder of its own
-        with input_errors(strings), initialize_config_dir(str(conf_dir() / "evaluate"), version_base="1.3"):
+        with input_errors(strings), initialize_hydra("evaluate"):
             Settings.from_raw(OmegaConf.to_container(hydra_compose("evaluate", strings), resolve=True))
         return
     raw = compose([*path, *strings], HYDRA[command])
@@ -206,7 +201,7 @@ def check_study(overrides: list[str], named: list[str]) -> None:
     raw = compose([f"study={name}/{study}", *own], "study")
     first = next(iter(papers()[name]().studies(raw["study"]).values()))
     of_runs = Overrides(word for word in words if word not in own)
-    of_runs.check_all_taken(list_runs(first, of_runs).values())
+    of_runs.check_all_taken(first.plan("s", of_runs, seeds=1).configs)
 
 
 def test_code_is_found():

@@ -3,17 +3,13 @@
 import re
 import runpy
 import sys
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
-import synthlab
 from experiments.reference import ROOT
 from support.configs import QUICK
 from synthlab.config.composition import to_overrides
-from synthlab.studies.checks import Check
-from synthlab.studies.evidence import Evidence
 
 PAGE = (ROOT / "docs" / "deciding.md").read_text()
 
@@ -23,31 +19,8 @@ def block(language: str, beginning: str) -> str:
     return next(found for found in re.findall(rf"```{language}\n(.*?)```", PAGE, re.S) if found.startswith(beginning))
 
 
-@pytest.mark.parametrize(
-    ("fitting", "answer"),
-    [
-        ({"nope": 5, "rope": 5}, "fails"),
-        ({"nope": 3, "rope": 3}, "fails"),
-        ({"nope": 5, "rope": 2}, "not tested"),
-        ({"nope": 2, "rope": 5}, "not tested"),
-    ],
-)
-def test_copying_is_compared_only_if_most_runs_of_both_encodings_fit(fitting, answer, monkeypatch):
-    def measured(self: Evidence, name: str, metric: str) -> pd.DataFrame:
-        within = [1.0 if seed < fitting[name] else 0.9 for seed in range(5)]
-        beyond = {"nope": 0.2, "rope": 0.5}[name]
-        return pd.DataFrame({length: within if length <= 5 else [beyond] * 5 for length in range(1, 11)})
-
-    monkeypatch.setattr("synthlab.run", lambda **_: [])
-    monkeypatch.setattr(Evidence, "measured", measured)
-    monkeypatch.setattr(Evidence, "config", lambda *_: SimpleNamespace(train_length=5))
-    found = {"synthlab": synthlab, "Evidence": Evidence, "Check": Check}
-    exec(block("python", "encodings ="), found)
-    assert found["gain"].answer == answer
-
-
 @pytest.mark.slow
-def test_the_claim_of_the_page_is_decided_by_its_two_files(tmp_path, monkeypatch):
+def test_the_claim_of_the_page(tmp_path, monkeypatch):
     folder = tmp_path / "my-folder" / "study" / "mine"
     folder.mkdir(parents=True)
     (folder / "default.yaml").write_text(block("yaml", "mine:"))

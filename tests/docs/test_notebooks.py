@@ -50,12 +50,6 @@ def test_no_outputs_are_kept(name):
         assert (cell["outputs"], cell["execution_count"]) == ([], None), f"{cell['id']}: clear all outputs"
 
 
-def test_the_first_cell_is_the_same_in_all():
-    first = {"".join(code_cells(name)[0]["source"]) for name in NOTEBOOKS}
-    assert len(first) == 1
-    assert '"pip", "install"' in first.pop()
-
-
 @pytest.mark.slow
 def test_first_quarter_hour(workplace):
     names = run_cells("first_quarter_hour")

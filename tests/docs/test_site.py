@@ -40,7 +40,6 @@ def test_pages_with_links_and_files_of_their_own_need_no_network(conf, tmp_path)
     ("name", "text"),
     [
         ("index.html", '<script src="https://cdn.example.org/a.js"></script>'),
-        ("index.html", '<img src="http://example.org/a.png">'),
         ("a.css", '@import "https://example.org/a.css";'),
     ],
 )

@@ -74,7 +74,7 @@ def test_1a_and_each_way_to_break_it():
     assert failing(found) == ["RoPE: largest error beyond training / within (1e-05 at least)"]
 
 
-def test_5_compares_with_the_best_constant_under_uniform_counts():
+def test_5_and_each_way_to_break_it():
     uniform = MEAN | {"inputs": {"name": "uniform_count"}}
     assert verdict("5", nope=made(FLAT, **uniform)).word == "holds"
     # at length 1 the mean is 0 or 1: variance 1/4; for long sequences that of U(0, 1): 1/12
@@ -112,7 +112,7 @@ def test_only_the_length_task_has_to_keep_rising():
     assert verdict("4a", **every_encoding(SQUARE, **SUM) | levelled).word == "holds"
 
 
-def test_the_trend_is_over_thirds_of_the_lengths_beyond_training():
+def test_trend_is_over_thirds_beyond_training():
     # 40 lengths beyond training are 14, 13 and 13: means 1, 4 and 5
     steps = np.repeat([0.01, 1.0, 4.0, 5.0], [10, 14, 13, 13])
     assert Evidence({"a": made(steps, **LENGTH)}).trend("a") == pytest.approx([0.8] * 10)  # not 1/4
@@ -138,14 +138,6 @@ def test_1c_and_each_way_to_break_it():
     assert failing(verdict("1c", **beaten)) == ["1/sqrt(x) / log x"]
 
 
-def test_a_horizon_beyond_the_tested_lengths_is_no_threshold():
-    series = maps(LENGTH, identity=1, sqrt=0.5, log=0.25, rsqrt=0.05)
-    horizon = verdict("1c", **series).checks[-1]
-    assert [horizon.at(factor).low for factor in (0.5, 2.0)] == [20, 50]  # trained to 10, tested to 50
-    shorter = [replace(r, config=r.config.model_copy(update={"test_length": 49})) for r in series["rsqrt"]]
-    assert not verdict("1c", **series | {"rsqrt": shorter}).checks[-1].scales
-
-
 def test_1c_plus_and_each_way_to_break_it():
     good = maps(LENGTH, identity=1, rlog=0.3, reciprocal=0.2, rsqrt=0.1)
     assert verdict("1c+", **good).word == "holds"
@@ -156,7 +148,7 @@ def test_1c_plus_and_each_way_to_break_it():
     assert equal.word == "does not hold"  # as good is not better
 
 
-def test_that_one_over_sqrt_errs_less_than_one_over_x_is_one_check_which_a_lesser_error_of_the_latter_refutes():
+def test_1c_reciprocal_and_what_refutes_it():
     other = made(0.1 * SQUARE, 20, **LENGTH)
     assert verdict("1c_reciprocal", reciprocal=made(0.2 * SQUARE, 20, **LENGTH), rsqrt=other).word == "holds"
     beaten = verdict("1c_reciprocal", reciprocal=made(0.05 * SQUARE, 20, **LENGTH), rsqrt=other)
@@ -164,7 +156,7 @@ def test_that_one_over_sqrt_errs_less_than_one_over_x_is_one_check_which_a_lesse
     assert beaten.checks[0].median == pytest.approx(2)
 
 
-def test_4b_wants_half_the_error_of_the_map_that_the_paper_recommends():
+def test_4b_and_each_way_to_break_it():
     found = verdict("4b", **maps(SUM, identity=1, sqrt=0.9, log=0.8, rsqrt=0.4))
     assert found.word == "holds"
     assert [check.scales for check in found.checks] == [False, False, True]  # "half of plain" is another claim
@@ -209,17 +201,8 @@ def test_slow_compares_the_losses_at_the_end():
     assert found.missing == ["alibi and nope have no seed in common"]
 
 
-def test_the_loss_at_the_end_is_the_mean_over_a_tenth_of_the_steps():
-    # of 400 steps, those recorded after step 360: 370, 380, 390, 400 with mean 2.5; all others do not count
-    ending = pd.DataFrame({"step": np.arange(10, 401, 10), "loss": [9.0] * 36 + [1.0, 2.0, 3.0, 4.0]})
-    even = ending.assign(loss=0.5)
-    runs = {"a": ending, "b": even}
-    evidence = Evidence({name: [replace(run, training=curve) for run in trained(1, 1)] for name, curve in runs.items()})
-    assert evidence.loss_ratio("a", "b") == pytest.approx([5] * 10)
-
-
 @pytest.mark.parametrize(("power", "word"), [(2, "holds"), (1, "does not hold"), (3, "does not hold")])
-def test_q_finds_the_exponent_counted_from_the_training_length(power, word):
+def test_q_finds_the_exponent(power, word):
     errors = BEYOND ** float(power) + 1e-12
     found = verdict("q", **every_encoding(errors, **LENGTH))
     assert (found.word, found.checks[0].median) == (word, pytest.approx(power, abs=1e-9))
@@ -239,20 +222,14 @@ def test_q_does_not_look_for_another_origin():
     ("values", "bounds", "answer"),
     [
         ([1, 2, 3, 4, 5], {"low": 1}, "holds"),  # the range includes its lower end
-        ([0, 0, 0, 0, 0], {"low": 0}, "holds"),
         ([1, 2, 3, 4, 5], {"low": 1.5}, "undecided"),
         ([1, 2, 3, 4, 5], {"low": 5.5}, "fails"),
         ([1, 2, 3, 4, 5], {"high": 5}, "undecided"),  # 5 is not under 5
         ([1, 2, 3, 4, 5], {"high": 1.5}, "undecided"),
-        ([1, 2, 3, 4, 5], {"high": 1}, "fails"),
-        ([1, 2, 3, 4, 5], {"low": 1.5, "high": 2.5}, "undecided"),  # reaches beyond both ends
-        ([1, 2, 3, 4, 5], {"low": 6, "high": 7}, "fails"),
         ([1, 2, 3, 4, 5, 6, 7, 8, 9, 99], {"high": 10}, "holds"),  # of ten seeds from the second to the ninth
         ([1, 2, 3, 4, 5, 6, 7, 8, 99, 99], {"high": 10}, "undecided"),
-        ([1, 2, 3, 4, np.inf], {"high": 9}, "undecided"),
         ([np.inf] * 5, {"high": 9}, "fails"),
         ([1, 2, 3, 4], {"low": 1}, "few seeds"),
-        ([1, 2, 3, 4], {"low": 9}, "few seeds"),
         ([1], {"low": 9}, "few seeds"),
         ([], {"high": 1}, "not tested"),
     ],
@@ -264,7 +241,7 @@ def test_a_check_is_answered_by_its_interval(values, bounds, answer):
 
 @pytest.mark.parametrize("number", [5, 10, 20])
 @pytest.mark.parametrize(("value", "answer"), [(2.0, "holds"), (0.5, "fails")])
-def test_values_that_are_nan_are_missing_and_count_neither_way(number, value, answer):
+def test_nan_is_missing(number, value, answer):
     known = Check("x", np.full(number, value), low=1.0)
     check = known._replace(values=np.append(known.values, np.nan))
     assert (check.answer, check.missing, check.witnesses.number) == (answer, 1, number)
@@ -273,7 +250,7 @@ def test_values_that_are_nan_are_missing_and_count_neither_way(number, value, an
     assert Verdict(CLAIMS["1a"], "Figure 1", [check], []).word == {"fails": "does not hold"}.get(answer, answer)
 
 
-def test_checks_whose_values_are_all_missing_are_no_evidence():
+def test_missing_values_are_no_evidence():
     lost = Check("x", np.full(20, np.nan), low=1.0)
     assert (lost.answer, lost.why_untested, lost.refutation) == ("not tested", "no value", 0.0)
     assert Check("x", np.array([np.nan, 2.0, 2.0, 2.0, 2.0]), low=1.0).answer == "few seeds"
@@ -285,43 +262,6 @@ def test_an_estimate_without_an_interval_is_no_evidence(ends):
     estimate = GroupEstimate(ConfidenceInterval(*ends, 0.95), 7, "settings")
     lost = Check("x", np.array([0.3]), low=1.0, estimate=estimate)
     assert (lost.answer, lost.why_untested, lost.refutation) == ("not tested", "no interval", 0.0)
-
-
-def test_values_may_be_a_list():
-    check = Check("x", [1, 2, 3, 4, 5], high=9)  # pyright: ignore[reportArgumentType] as a user may write it
-    assert (check.answer, check.median, check.missing, check.fulfilling) == ("holds", 3.0, 0, 5)
-
-
-FEW_HOLD, FEW_FAIL, FEW_OPEN, ONE = (
-    Check("x", np.array(values), low=1.0) for values in ([2.0] * 4, [0.0] * 3, [0.0, 2.0], [0.0])
-)
-HOLDS, FAILS, OPEN = (Check("x", np.array(values), low=1.0) for values in ([2.0] * 5, [0.0] * 5, [0.0, 2.0] * 5))
-LOST = FAILS._replace(untested="none of the runs fits")
-
-
-@pytest.mark.parametrize(
-    ("checks", "word", "fewest"),
-    [
-        ([FEW_HOLD], "few seeds", 4),
-        ([FEW_FAIL], "few seeds", 3),
-        ([ONE], "few seeds", 1),
-        ([FEW_FAIL] * 7, "few seeds", 3),
-        ([FEW_FAIL, FEW_OPEN, HOLDS, OPEN], "few seeds", 2),
-        ([FEW_HOLD, FAILS], "few seeds", 4),  # 15.4 on average
-        ([FEW_HOLD, LOST], "few seeds", 4),
-        ([FEW_HOLD, FAILS, FAILS], "does not hold", 4),  # five of five in two checks of three
-        ([FEW_FAIL, HOLDS, FAILS, FAILS, FAILS], "few seeds", 3),  # 18.4
-        ([FEW_FAIL, HOLDS, *[FAILS] * 4], "mixed", 3),
-        ([], "not tested", 0),
-    ],
-)
-def test_fewer_than_five_seeds_give_no_verdict_and_refute_nothing(checks, word, fewest):
-    found = Verdict(CLAIMS["1a"], "Figure 1", checks, [])
-    assert (found.word, found.witnesses) == (word, (fewest, "seeds"))
-    assert Verdict(CLAIMS["1a"], "Figure 1", checks, ["no run"]).word == "not tested"
-    assert [check for check in found.open_checks if check.answer == "few seeds"] == [
-        check for check in checks if check.answer == "few seeds"
-    ]
 
 
 def test_a_claim_is_never_refuted_by_three_seeds():
@@ -344,7 +284,7 @@ def enough(claim: str) -> dict[str, list]:
 
 
 @pytest.mark.parametrize("claim", list(CLAIMS))
-def test_a_claim_is_judged_on_the_runs_it_is_about_alone(claim):
+def test_a_claim_takes_the_runs_it_is_about(claim):
     runs = enough(claim)
     assert verdict(claim, **runs).word != "not tested"
     for name in CLAIMS[claim].series:
@@ -361,7 +301,7 @@ def test_a_claim_is_judged_on_the_runs_it_is_about_alone(claim):
 
 
 @pytest.mark.parametrize("claim", list(CLAIMS))
-def test_a_check_says_which_series_more_seeds_would_help(claim):
+def test_series_of_a_check(claim):
     runs = enough(claim)
     checks = verdict(claim, **runs).checks
     assert all(check.series and set(check.series) <= set(runs) for check in checks)
@@ -373,7 +313,7 @@ def test_a_check_says_which_series_more_seeds_would_help(claim):
 
 
 @pytest.mark.parametrize("claim", [claim for claim in CLAIMS if claim != "slow"])  # which is about training alone
-def test_a_claim_about_longer_sequences_is_not_judged_on_short_tests(claim):
+def test_short_tests_are_not_judged(claim):
     runs = enough(claim)
     short = {
         name: [replace(r, config=r.config.model_copy(update={"test_length": 10}), metrics=r.metrics[:10]) for r in made]
@@ -382,7 +322,7 @@ def test_a_claim_about_longer_sequences_is_not_judged_on_short_tests(claim):
     assert verdict(claim, **short).word == "not tested"
 
 
-def test_a_ratio_is_over_the_seeds_and_lengths_that_both_have():
+def test_ratio_is_over_common_seeds_and_lengths():
     a, b = made(SQUARE, 3, **LENGTH), made(2 * SQUARE, 3, **LENGTH)
     b[1] = replace(b[1], diverged_at=3)
     assert Evidence({"a": a, "b": b}).ratio("a", "b") == pytest.approx([0.5, 0.5])

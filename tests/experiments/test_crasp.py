@@ -1,22 +1,16 @@
 """The paper of Huang et al.: its published numbers, its claims by hand, its grids."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from experiments.crasp.claims import CLAIMS, LEVEL
-from experiments.crasp.paper import PAPER, Crasp
+from experiments.crasp.paper import Crasp
 from experiments.sequences.checks import fails, generalizes, select_published
-from experiments.sequences.comparison import by_theory
 from experiments.sequences.published import RANGE, join_published, read_published
-from support.figures import planned, studies
-from synthlab.sequences.config import SequencesConfig
 from synthlab.studies.evidence import NoEvidence
 from synthlab.studies.verdicts import Grounds, Verdict, judge
 
-GRIDS = ("tasks", "quick")
 NUMBERS = read_published(Crasp.numbers)
 
 
@@ -74,7 +68,7 @@ def test_the_level_parts_the_published_numbers_as_the_theory_does():
     assert set(last.loc[~parted, "task"]) == {"shuffle2"}  # has a program, and theirs does not fit
 
 
-def test_ours_stand_beside_the_same_multiples_of_the_training_length():
+def test_published_numbers_join_the_same_multiples():
     lengths = [(2, 20), (21, 40), (41, 60), (21, 41), (61, 80)]
     ours = pd.DataFrame(lengths, columns=["first", "last"])
     ours = ours.assign(task="anbncn", arm="learned", train_length=20, **{RANGE: 0})
@@ -85,16 +79,7 @@ def test_ours_stand_beside_the_same_multiples_of_the_training_length():
     assert join_published(ours.assign(task="none"), NUMBERS)["published"].isna().all()
 
 
-def test_a_range_with_lengths_of_its_own_stands_beside_ours_of_the_same_multiples():
-    rows = [(0, 2, 20), (0, 21, 40), (0, 41, 60), (1, 21, 31), (2, 31, 40)]
-    ours = pd.DataFrame(rows, columns=[RANGE, "first", "last"]).assign(task="aa_star", arm="nope", train_length=20)
-    found = join_published(ours, NUMBERS)
-    assert found["published"].fillna(-1).tolist() == [1, -1, -1, 0, 0]
-    assert found["published_lengths"].tolist()[3:] == ["102 to 148", "150 to 194"]
-    assert list(found[RANGE]) == [0, 0, 0, 1, 2]
-
-
-def test_the_lengths_of_a_published_range_are_spread_as_those_tested_are():
+def test_lengths_of_a_published_range():
     lengths = NUMBERS.own_lengths("aa_star", 20)
     assert list(lengths) == [1, 2]
     deciles = [102, 106, 110, 110, 112, 122, 126, 128, 128, 142, 148]  # of strings whose longest in training has 98
@@ -102,29 +87,6 @@ def test_the_lengths_of_a_published_range_are_spread_as_those_tested_are():
     assert lengths[1][5] == pytest.approx(104 * 20 / 98)  # half way from the least to the first decile
     assert lengths[2][-1] == pytest.approx(194 * 20 / 98)
     assert NUMBERS.own_lengths("majority", 20) == {}
-
-
-def test_the_theory_is_counted_at_the_paper_s_lengths_and_at_the_last_of_ours():
-    def row(task: str, expected: object, *medians: float, fit: int = 5, chance: float = 0.0, of: int = 0) -> list[dict]:
-        told = {"task": task, "arm": "nope", "expected": expected, "chance": chance, "fit": fit, "runs": 5, RANGE: of}
-        return [told | {"last": 10 * (index + 1), "median": median} for index, median in enumerate(medians)]
-
-    found = [
-        *row("does", True, 1.0, 0.8),
-        *row("does not", True, 1.0, 0.75),
-        *row("does not fit", True, 1.0, 0.1, fit=2),
-        *row("does at the paper's", None, 1.0, 0.5),  # no number was published for our own ranges
-        *row("does at the paper's", True, 0.9, of=2),
-        *row("trivial", True, 1.0, 1.0, chance=1.0),
-        *row("without theory", None, 1.0, 1.0),
-        *row("forbidden", False, 1.0, 0.7, fit=3),
-    ]
-    theirs, ours, *does_not = by_theory(pd.DataFrame(found), 0.25)
-    assert re.search(r"lets generalize, at the paper's lengths: 2 of 4 do \(.*75 % right\); .*fit: 2 of 3$", theirs)
-    assert re.search(r"lets generalize, at the last of ours: 1 of 4 do \(.*; .*fit: 1 of 3$", ours)
-    assert all(re.search(r"does not let generalize, at .*: 0 of 1 do .*: 0 of 1$", line) for line in does_not)
-    assert len(does_not) == 2
-    assert by_theory(pd.DataFrame(row("without theory", None, 1.0)), 0.25) == []
 
 
 def test_checks_by_hand():
@@ -173,7 +135,7 @@ def test_claims_by_hand():
     assert answers("C2", seeds_differ) == ["holds", "undecided"]
 
 
-def test_what_most_runs_do_not_fit_is_not_tested_beyond_training():
+def test_unfit_runs_are_not_tested():
     unfit = {20: [0.5] * 5, 40: MUCH, 60: MUCH}
     table = rows({"learned": unfit, "nope": BADLY})
     assert {check.untested for check in generalizes(table, "learned", LEVEL)} == {"no run fits"}
@@ -202,33 +164,9 @@ def test_claims_are_judged_at_the_paper_s_lengths():
     assert [len(check.values) for check in judged("C2", alike).checks] == [5]
 
 
-def test_without_positions_the_claim_s_direction_is_the_task_s():
+def test_c7_by_hand():
     well, badly = {"nope": WELL}, {"nope": BADLY}
     assert judged("C7", rows(well, "sort"), rows(badly, "tomita4"), rows(badly, "interleaved_majority")).word == "holds"
     assert judged("C7", rows(badly, "tomita4")).checks[0].low == LEVEL
     assert judged("C7", rows(well, "tomita4")).word == "does not hold"
     assert answers("C7", rows(well, "sort"), rows(badly, "mode")) == ["holds", "holds", "holds", "fails"]
-
-
-def test_every_task_has_published_numbers():
-    (study,) = studies(PAPER).values()
-    stated = {(entry.task, entry.arm) for entry in NUMBERS.entries}
-    assert {(key, arm) for key, grid in study.grids.items() for arm in grid.arms if arm in study.arms} <= stated
-
-
-@pytest.mark.parametrize("name", GRIDS)
-def test_every_grid_composes_with_ranges_of_the_published_multiples(name):
-    found = planned(PAPER, name)
-    for key, cells in found.cells.items():
-        for cell in cells:
-            (config,) = cell.configs
-            config = SequencesConfig.from_raw(config.model_dump())
-            step = config.train_length
-            assert config.bins == [[step + 1, 2 * step], [2 * step + 1, 3 * step]], key
-            languages = ("aa_star", "tomita", "pattern", "bounded_dyck", "dyck", "anbn")
-            assert config.stop.exact == (None if config.task["name"] in languages else 1.0)  # as in the authors' code
-            assert config.encoding["name"] == cell.arm.removesuffix(", scale 1")
-            assert config.positions["name"] == ("contiguous" if cell.arm == "nope" else "offset")
-            assert config.encoding.get("scale", 0.02) == (1.0 if cell.arm.endswith("scale 1") else 0.02)
-            assert config.model["width"] <= 64
-    assert {config.seed for config in found.configs} == {0}

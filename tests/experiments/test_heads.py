@@ -8,8 +8,8 @@ import torch
 from experiments.output_alignment.heads import heads_of, line_error
 from support.configs import composed, config
 from support.records import opened
+from synthlab.config.base import resolve
 from synthlab.inspection import replace_head
-from synthlab.regression.construction import resolve
 from synthlab.training.trained import TrainedModel
 
 TINY = ("model.width=8", "model.heads=2", "protocol.steps=2", "protocol.record_every=1", "task=length")
@@ -29,7 +29,7 @@ def test_the_line_through_the_training_lengths_by_hand():
     assert math.isnan(line_error([*weights[:-1], 0.0], 10))
 
 
-def test_without_positions_the_weight_of_bos_is_a_line_even_untrained():
+def test_without_positions_the_weight_of_bos_is_a_line():
     model = trained("encoding=nope")
     with torch.no_grad():
         model.module.blocks[0].attention.queries.weight.zero_()  # then zeros and ones count alike: w = 1 / (k + 2)

@@ -32,7 +32,7 @@ def own(tmp_path, monkeypatch) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_figure_of_ones_own_shows_what_is_measured_of_its_models(invoke, own, tmp_path):
+def test_a_figure_of_ones_own(invoke, own, tmp_path):
     outcome = invoke("experiments", *own, "save=weights", f"results={tmp_path}")
     assert outcome.status == 0, outcome.err
     drawn = pd.read_csv(tmp_path / "output_alignment" / "figures" / "headsmain.csv")

@@ -98,7 +98,7 @@ def shown(name: str, figure) -> list[float]:
 
 
 @pytest.mark.parametrize("name", papers())
-def test_a_message_shows_the_numbers_of_its_tables_in_the_same_bytes_each_time(name, tmp_path):
+def test_message_shows_the_numbers_of_its_tables(name, tmp_path):
     paper = papers()[name]()
     assert draw_message(paper, tmp_path) is None
     expected = MADE[name](tmp_path)
@@ -109,19 +109,8 @@ def test_a_message_shows_the_numbers_of_its_tables_in_the_same_bytes_each_time(n
 
 
 @pytest.mark.parametrize("name", papers())
-def test_each_committed_message_is_small_and_stands_first_in_its_section_of_the_findings(name):
+def test_committed_messages(name):
     path = REFERENCE / name / NAME
     assert path.stat().st_size < MOST_BYTES
     page = (REFERENCE.parent / "findings.md").read_text()
     assert page.index(f"](reference/{name}/{NAME})") < page.index(f"<!-- findings_{name} -->")
-
-
-def test_a_pair_of_which_no_run_fits_is_hatched_and_others_show_their_range(tmp_path):
-    output_alignment(tmp_path)
-    figure = papers()["output_alignment"]().message(tmp_path)
-    heat = figure.axes[-1]
-    assert [text.get_text() for text in heat.texts] == ["12", "12", "12", "12", "11 to 12", "11 to 12", "11 to 50"]
-    [hatched] = heat.patches
-    assert (hatched.get_xy(), hatched.get_hatch()) == ((0, 1), "////")  # RoPE, plain
-    assert "hatched: no run fits" in figure.get_supxlabel()
-    assert [tick.get_text() for tick in heat.get_xticklabels()] == ["plain: $x$", r"$\log x$"]

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from experiments.nope.claims import CLAIMS, select_near
-from experiments.nope.paper import PAPER, Nope
+from experiments.nope.paper import Nope
 from experiments.sequences.published import RANGE, read_published
 from experiments.sequences.ranks import (
     check_above,
@@ -15,12 +15,9 @@ from experiments.sequences.ranks import (
     score_beyond,
     score_published,
 )
-from support.figures import planned
-from synthlab.sequences.config import SequencesConfig
 from synthlab.studies.evidence import NoEvidence
 from synthlab.studies.verdicts import Grounds, Verdict, judge
 
-GRIDS = ("tasks", "quick")
 NUMBERS = read_published(Nope.numbers)
 ARMS = ["nope", "t5", "alibi", "partial_rope", "sinusoidal"]
 LASTS = (20, 25, 30, 35, 40)
@@ -71,7 +68,7 @@ def test_the_published_numbers_are_those_of_the_exports():
     assert set(NUMBERS.ranks.mean) == set(ARMS) == {entry.arm for entry in NUMBERS.entries}
 
 
-def test_the_level_parts_the_published_numbers_as_the_claims_say():
+def test_claims_hold_on_the_published_numbers():
     theirs = NUMBERS.table().rename(columns={"published_first": "first", "published_last": "last"})
     theirs = theirs.assign(train_length=20, exact=theirs["published"], series="arm=" + theirs["arm"])
     theirs = theirs.assign(fit=True)
@@ -102,7 +99,7 @@ def test_ranges_count_by_their_lengths():
     assert score_beyond(elsewhere)["score"].tolist() == [0.25]
 
 
-def test_mean_reciprocal_ranks_are_over_tasks_seed_by_seed():
+def test_mean_reciprocal_ranks_by_hand():
     here = rows({"nope": FAR, "t5": CLOSE}, "copy", seeds=2)
     there = rows({"nope": CLOSE, "t5": FAR}, "reverse", seeds=3)
     ranks = reciprocal_ranks(score_beyond(pd.concat([here, here.assign(task="sort"), there])), ["nope", "t5"])
@@ -124,7 +121,7 @@ def test_mean_reciprocal_ranks_are_over_tasks_seed_by_seed():
     assert table["theirs"].to_dict() == pytest.approx({"nope": (0.5 + 0.5 + 0.5 + 1 + 0.5 + 0.5) / 6, "t5": 5.5 / 6})
 
 
-def test_a_task_is_fitted_where_most_runs_of_every_arm_fit_it():
+def test_fitted_tasks_by_hand():
     found = pd.concat([rows(dict.fromkeys(("nope", "t5", "rope"), FAR), task, seeds=3) for task in ("a", "b")])
     found["fit"] = (found["task"] == "a") | (found["seed"] > 0) | (found["arm"] == "nope")
     assert find_fitted_tasks(found, ["nope", "t5"]) == ["a", "b"]  # two of three runs
@@ -170,21 +167,3 @@ def test_claims_on_lengths_by_hand():
     assert answers("N1", rows(theirs)) == ["holds", "fails", "fails", "fails", "holds", "holds", "holds"]
     assert judged("N1", rows(theirs)).word == "undecided"  # three of seven: 13.1
     assert set(select_near(rows(theirs))["last"]) == {20, 25}
-
-
-@pytest.mark.parametrize("name", GRIDS)
-def test_every_grid_composes_with_the_published_ranges(name):
-    found = planned(PAPER, name)
-    tasks = [config.id for config in found.configs]
-    assert len(set(tasks)) == len(tasks)
-    for key, cells in found.cells.items():
-        for cell in cells:
-            (config,) = cell.configs
-            config = SequencesConfig.from_raw(config.model_dump())
-            ends = [last / config.train_length for _, last in config.bins or []]
-            assert ends == [1.25, 1.5, 1.75, 2.0], key
-            assert config.encoding["name"] == cell.arm.split(",")[0]
-            assert config.encoding.get("share", 0.25) == 0.25
-            deep = key in ("copy", "reverse", "replace")
-            assert (config.model["width"], config.model["depth"]) == (64, 4 if deep else 2)
-    assert set(found.study.arms) == set(ARMS)

@@ -2,20 +2,15 @@
 
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.text import Text
 
 from experiments.long_short_alignment.claims import CLAIMS
 from experiments.long_short_alignment.correlation_claims import OUTCOMES
-from experiments.long_short_alignment.drawings import Scatter
 from experiments.long_short_alignment.predictors import Predictors
 from experiments.long_short_alignment.run_table import QUANTITIES, errors
 from support.small import small
-from synthlab.analysis.correlations import lead
-from synthlab.studies.presentation.figure_files import Drawn
 from synthlab.studies.verdicts import Grounds, judge
 from synthlab.training.execution import execute
 
@@ -37,11 +32,7 @@ def models(settings: int = 8) -> pd.DataFrame:
     return named.assign(seed=0, variant=named["encoding"], arm=named["encoding"])
 
 
-def analysis() -> Predictors:
-    return Predictors(["loss_4x", "recall_error_4x", "tracking_error_4x"], ["sce", "loss_1x"], 0.2)
-
-
-def test_errors_are_means_over_the_depths_of_one_length():
+def test_errors_are_means_over_depths():
     record = execute(small("task=tracking", "evaluation.depths=[0,1]", "evaluation.lengths=[1,4]"))
     shares = {"accuracy@8@0": 0.5, "accuracy@8@1": 1.0, "accuracy@32@0": 0.25, "accuracy@32@1": 0.25, "needle@8@0": 1.0}
     shares |= {"tracking@80@0": 0.1, "tracking@32@1": 0.3, "tracking_loss@8@0": 7.0, "needle@8@1": 0.0}
@@ -52,59 +43,7 @@ def test_errors_are_means_over_the_depths_of_one_length():
     assert errors(execute(small("task=hidden_markov"))) == {}
 
 
-@pytest.mark.slow
-def test_each_pair_is_told_with_its_lead_and_whether_that_is_decided():
-    rows = analysis().restrict(models())
-    tables = analysis().tables(rows, [])
-    assert not set(analysis().panels(rows, [])) & {"runs", *tables}  # whose files have the names of their keys
-    table = tables["leads"]
-    assert len(table) == 2 * 2 * 3
-    within = table[table["among"] == "models of one setting"].set_index(["predictor", "outcome"])
-    assert within["answer"].to_dict() == {
-        ("sce", "loss_4x"): "undecided",
-        ("sce", "recall_error_4x"): "leads",
-        ("sce", "tracking_error_4x"): "trails",
-        **{("loss_1x", outcome): "" for outcome in analysis().outcomes},
-    }
-    found = within.loc[("sce", "recall_error_4x")]
-    by_hand = lead(rows, "sce_within", "loss_1x_within", "recall_error_4x_within", "setting")
-    assert tuple(found[["lead", "lead_low", "lead_high"]]) == pytest.approx(tuple(by_hand))
-    assert (found["models"], found["number"], found["of"]) == (48, 8, "settings")
-    lines = analysis().lines({"leads": table})
-    assert len(lines) == 6
-    assert sum(line.endswith(("leads", "trails", "undecided")) for line in lines) == 3
-
-
-def written(panel: Drawn) -> dict[tuple[float, float], Text]:
-    """The texts of a drawn map, by column and row."""
-    figure, axes = plt.subplots()
-    panel.draw(axes)
-    figure.canvas.draw()
-    plt.close(figure)
-    return {text.get_position(): text for text in axes.texts}
-
-
-def test_maps_show_each_pair_and_bold_what_is_decided():
-    rows = analysis().restrict(models())
-    panels = analysis().panels(rows, [])
-    assert set(panels) == {"correlation_map_within", "lead_map_within", "correlation_map", "lead_map"}
-    assert set(written(panels["correlation_map"])) == {(x, y) for x in range(3) for y in range(2)}
-    leads = written(panels["lead_map_within"])  # not of the last predictor, over itself
-    assert [leads[x, 0].get_fontweight() for x in range(3)] == ["normal", "bold", "bold"]
-    assert len(leads) == 3
-
-
-def test_intervals_over_models_of_one_seed_are_limited_to_its_draw_in_every_picture():
-    one, words = analysis().restrict(models()), "for this draw of weights and texts alone"
-    several = pd.concat([one, one.assign(seed=1)])
-    scatter = Scatter("sce", "loss_4x", QUANTITIES, "settings")
-    for rows, limited in ((one, True), (several, False)):
-        panels = analysis().panels(rows, []).values()
-        notes = [*(panel.plot.note(panel.data) for panel in panels), scatter.note(rows)]
-        assert [words in note for note in notes] == [limited] * 5
-
-
-def test_misalignment_is_held_against_the_loss_within_for_each_outcome():
+def test_claims_by_hand():
     rows = Predictors([outcome for outcome, _ in OUTCOMES.values()], ["loss_1x"], 0.2).restrict(models())
     verdicts = {v.claim.id: v for v in judge(CLAIMS.values(), "by hand", [Grounds(list(OUTCOMES), rows)])}
     answers = {id: [check.answer for check in verdict.checks] for id, verdict in verdicts.items()}

@@ -21,7 +21,7 @@ JUDGED = [(name, study) for name in papers() if (REFERENCE / name / RUNS).exists
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "study"), JUDGED)
-def test_committed_claims_are_those_that_the_committed_tables_give(name: str, study: str):
+def test_committed_claims(name: str, study: str):
     written = pd.read_csv(io.StringIO(anew()[name][study].to_csv(index=False))).dropna(axis="columns", how="all")
     pd.testing.assert_frame_equal(written, claims_of(name)[study], check_like=True)
 
@@ -35,7 +35,7 @@ def copied(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_studies_without_a_config_or_with_a_lost_run_are_left_out(copied):
+def test_studies_that_cannot_be_judged_are_left_out(copied):
     assert list(rejudge(PAPER, copied)) == ["within"]
     write_tables(copied / CLAIMS, {"within": read_tables(copied / CLAIMS)["within"].assign(diverged=1)})
     assert rejudge(PAPER, copied) == {}

@@ -19,7 +19,7 @@ from experiments.long_short_alignment.scalar import (
 )
 from support.configs import QUICK
 from synthlab.config.composition import compose, to_overrides
-from synthlab.regression.construction import resolve
+from synthlab.regression.config import RunConfig
 from synthlab.rng import stream
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import ensure
@@ -48,7 +48,7 @@ def config(*overrides: str) -> ScalarConfig:
 def found(*overrides: str) -> dict[str, float]:
     """The outputs of an untrained model."""
     run = config(*overrides)
-    return scalar.evaluate_model(scalar.build_models([run]), 0, run)[1].to_dict("records")[0]
+    return scalar.evaluate_model(run.family.build_models([run]), 0, run)[1].to_dict("records")[0]
 
 
 def wasserstein(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -78,7 +78,7 @@ def test_pairs_are_those_of_two_and_scaled_they_are_bounded(rows):
     assert 0 <= scale_by_deviation(table.mean().item(), z) <= 2 / math.sqrt(3) + 1e-9
 
 
-def test_scale_and_offset_do_not_matter_and_constants_have_none():
+def test_scale_and_offset_do_not_matter():
     z = torch.randn(50, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + torch.arange(3)
     value = pairwise(z).mean().item()
     for other in (1000 * z, -0.001 * z, z + 10):
@@ -90,7 +90,7 @@ def test_scale_and_offset_do_not_matter_and_constants_have_none():
 
 
 @pytest.mark.parametrize(("length", "least"), [(1, 1), (2, 1), (3, 2), (10, 5), (11, 6)])
-def test_lengths_compared_begin_at_half_the_training_length(length, least):
+def test_suffix_lengths(length, least):
     assert least_length(length) == least
     lengths = suffix_lengths(400, length, stream(0, "windows"))
     assert lengths.shape == (2, 400)
@@ -114,7 +114,7 @@ def test_all_four_by_hand():
 @pytest.mark.parametrize(
     ("outrep", "f"), [("identity", float), ("sqrt", math.sqrt), ("reciprocal", lambda k: 1 / k), ("log", math.log)]
 )
-def test_the_perfect_model_of_the_length_has_the_distances_of_the_map(outrep, f):
+def test_distances_of_the_perfect_model(outrep, f):
     values = [f(k) for k in range(5, 11)]
     between = sum(abs(a - b) for a in values for b in values) / 36
     deviation = double(values).std(correction=0).item()
@@ -126,9 +126,9 @@ def test_the_perfect_model_of_the_length_has_the_distances_of_the_map(outrep, f)
 
 
 @pytest.mark.parametrize("encoding", ["nope", "learned", "randomized"])  # none, a table, drawn for each sequence
-def test_a_record_has_the_metrics_of_a_plain_run_and_finite_outputs(encoding, tmp_path):
+def test_record_has_the_metrics_of_a_plain_run(encoding, tmp_path):
     run = config(f"encoding={encoding}", "task=sum", "outrep=rsqrt")
-    same = resolve(run.model_dump(exclude={"kind"}))
+    same = RunConfig.resolve(run.model_dump(exclude={"kind"}))
     assert same.id != run.id  # runs of two kinds are two runs
     plain = execute(same)
     store = Store(tmp_path)

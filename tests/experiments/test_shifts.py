@@ -90,7 +90,7 @@ def test_claims_are_judged_by_tasks_and_by_encodings():
         CLAIMS["A1"].check(ordered(EXACT[:4], ASCENDING))
 
 
-def test_a_share_that_one_encoding_lowers_or_carries_by_hand():
+def test_a_share_that_one_encoding_carries():
     # The best encoding shifts most and is against the claim in its four pairs; the other six are for it. Without it
     # their share is 1, without one of the others three of six.
     word, (by_task, by_encoding) = judged("A1", ordered(EXACT, [0.9, 0.1, 0.2, 0.3, 0.4]))

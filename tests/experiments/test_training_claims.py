@@ -39,7 +39,7 @@ def test_a_factor_of_2_either_way_decides(factor, same, lower):
     assert tuple(found.word for found in swapped) == (same, lower)
 
 
-def test_effects_are_counted_in_doublings_against_the_run_with_neither():
+def test_effects_are_counted_in_doublings():
     (check,) = judged("decay_length", 8.0, 100.0).checks
     assert check.values.tolist() == pytest.approx([3.0] * 6)
     assert check.what == "NoPE, decay: doublings of the error"

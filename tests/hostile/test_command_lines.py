@@ -74,7 +74,7 @@ MALFORMED = {
         *("results=", "results=/proc/nowhere", "results=nope://bucket", "device=gpu", "encoding={name:rope}}"),
         "hydra.run.dir=/proc/x",  # of a sweep it decides nothing
     ],
-    "sweep": ["seed=range(10000000000)", "hydra/sweeper=nothing", "outrep=glob(z*)", "batches.minutes=-1", "seed=1,"],
+    "sweep": ["seed=range(10000000000)", "hydra/sweeper=nothing", "outrep=glob(z*)", "seed=1,"],
     "compare": ["--where task", "--metric nothing", "--x nothing", "--length x", "--out x.zzz", "--by nothing"],
     "collect": ["--out x.zzz", "--where task", "--where 'nothing=1'", "--where 'seed>'"],
 }

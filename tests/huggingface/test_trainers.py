@@ -28,7 +28,7 @@ def built(method: str, kind: str) -> tuple[Any, Any]:
 @pytest.mark.parametrize("aligned", [False, True], ids=["plain", "aligned"])
 @pytest.mark.parametrize("method", ["cream", "clex"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_first_loss_is_that_computed_by_hand_and_all_weights_move(kind, method, aligned, tmp_path):
+def test_first_loss_by_hand_and_all_weights_move(kind, method, aligned, tmp_path):
     model, sampler = built(method, kind)
     before = {name: each.detach().clone() for name, each in model.named_parameters()}
     seen: list[dict] = []

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from support.models import KINDS, LENGTH, NORMS, model, symbols
-from synthlab.errors import InputError
 from synthlab.inspection.activations import added_logits, run_with_cache
 from synthlab.inspection.hooked import HookedTransformer
 from synthlab.models.encodings import ENCODINGS
@@ -19,7 +18,7 @@ SEEN = torch.ones(LENGTH + 2, LENGTH + 2, dtype=torch.bool).tril()
 @pytest.mark.parametrize("name", ENCODINGS)
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_plain_module_computes_what_the_packed_ensemble_does(name, norm, kind):
+def test_plain_module_equals_packed_ensemble(name, norm, kind):
     net = model(name, norm=norm, attention=kind).double()
     expected = net(symbols())[0]
     for k in (1, 2, LENGTH):
@@ -45,11 +44,6 @@ def test_parameters_are_shared_with_the_ensemble():
     assert {id(each) for each in plain.parameters()} == {id(each) for each in net.parameters()}
     plain(TOKENS).sum().backward()
     assert net.encoding.vectors.grad.any()
-
-
-def test_an_ensemble_of_several_is_refused():
-    with pytest.raises(InputError, match="^model: an ensemble of 3; must be an ensemble of one$"):
-        HookedTransformer(model(models=3))
 
 
 def inside(net, tokens=TOKENS):

@@ -50,7 +50,7 @@ BEFORE = torch.ones(TOKENS, TOKENS, dtype=torch.bool).tril()
         *(f"positions={name}" for name in names("positions")),
     ],
 )
-def test_answers_depend_on_all_tokens_before_and_none_after(setting, depth):
+def test_answers_depend_on_the_tokens_before(setting, depth):
     assert torch.equal(depends(setting, f"model.depth={depth}"), BEFORE)
 
 

@@ -31,7 +31,7 @@ def by_enumeration(chain: HiddenMarkov, window: tuple[int, ...]) -> float:
 
 @pytest.mark.parametrize(
     ("states", "vocabulary", "stay", "falloff"),
-    [(2, 2, 0.75, 0.5), (3, 3, 0.2, 0.3), (3, 2, 0.9, 1.0), (2, 3, 0.0, 0.5), (2, 3, 1.0, 0.5), (1, 3, 0.0, 0.5)],
+    [(2, 2, 0.75, 0.5), (3, 3, 0.2, 0.3), (3, 2, 0.9, 1.0), (2, 3, 0.0, 0.5), (1, 3, 0.0, 0.5)],
 )
 def test_predictions_are_sums_over_all_hidden_paths(states, vocabulary, stay, falloff):
     chain = HiddenMarkov(states, vocabulary, stay, falloff)

@@ -42,7 +42,7 @@ def test_each_context_is_evaluated_as_a_text_of_its_own(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_texts_of_several_lengths_are_answered_as_each_alone(name):
+def test_texts_are_answered_as_each_alone(name):
     model = opened(small(f"extension={name}", *(TRAINED[1:] if name == "clex" else ())))
     texts = ["def f(", "import os, sys, re", "x", "for key, value in pairs.items():"]
     together = model.predict(texts).output
@@ -50,7 +50,7 @@ def test_texts_of_several_lengths_are_answered_as_each_alone(name):
         torch.testing.assert_close(model.predict([text]).output[0], output, rtol=1e-5, atol=1e-5)
 
 
-def test_the_second_training_trains_the_weights_of_an_extension():
+def test_the_second_training_trains_an_extension():
     ensemble, config = trained()
     fresh = build_extension([config])
     for name, values in ensemble.encoding.named_parameters():
@@ -58,7 +58,7 @@ def test_the_second_training_trains_the_weights_of_an_extension():
 
 
 @pytest.mark.parametrize(("length", "factor"), [(8, 1.0), (9, 3.0), (16, 3.0), (17, 5.0)])  # t = 1, 2, 2, 3
-def test_without_a_second_training_clex_is_ntk_of_factor_2t_minus_1(length, factor):
+def test_untrained_clex_is_ntk(length, factor):
     ensemble, config = trained("extension=clex")
     assert config.extension["trained"] == config.train_length == 8
     x = torch.randint(256, (1, 3, length), generator=torch.Generator().manual_seed(0))

@@ -27,7 +27,7 @@ MAPS = ("self_extend", "rerope", "leaky_rerope", "dual_chunk")
 EXTENSIONS = ("pi", "ntk", "yarn", "eabf", *LENGTH_DEPENDENT, *MAPS)
 
 
-def test_without_the_regularizer_the_loss_is_that_of_fresh_windows():
+def test_loss_without_the_regularizer():
     config = small("task=hidden_markov")
     ensemble = build_models([config])
     language = LANGUAGES.build(config.task)
@@ -36,7 +36,7 @@ def test_without_the_regularizer_the_loss_is_that_of_fresh_windows():
     assert found.tolist() == [next_token_loss(ensemble(drawn[None])[0], drawn).item()]
 
 
-def test_with_it_the_loss_is_equation_4_on_two_windows_of_one_text():
+def test_loss_with_the_regularizer():
     config = small("task=hidden_markov", "alignment.windows=2", "alignment.alpha=0.3")
     ensemble = build_models([config])
     drawn = LANGUAGES.build(config.task).draw(4, 16, stream(config.seed, "training"))
@@ -45,7 +45,7 @@ def test_with_it_the_loss_is_equation_4_on_two_windows_of_one_text():
     assert WindowLoss(ensemble, [config], 8)().item() == pytest.approx(by_hand.total.item())
 
 
-def test_offsets_stay_in_their_range_and_texts_do_not_depend_on_it():
+def test_offsets_stay_in_their_range():
     wide = small("alignment.windows=2")
     narrow = small("alignment.windows=2", "alignment.high=0.125")
     assert (wide.offsets(8), narrow.offsets(8)) == ((1, 4), (1, 1))
@@ -65,7 +65,7 @@ def test_an_extension_takes_the_encoding_s_place_after_training(extension):
     assert ensemble.encoding.__class__ is ENCODINGS[extension]
 
 
-def test_a_second_training_goes_on_from_the_first_under_the_extension():
+def test_a_second_training_goes_on_from_the_first():
     overrides = ("encoding=rope", "extension=yarn", "alignment.windows=2", "alignment.alpha=0.5")
     plain, again = small("encoding=rope"), small(*overrides, "finetune.steps=4", "finetune.length=12")
     seen = []
@@ -77,14 +77,7 @@ def test_a_second_training_goes_on_from_the_first_under_the_extension():
     assert training.losses[2] > training.losses[1]  # alpha times a misalignment of some nats
 
 
-def test_an_extension_has_the_base_of_what_it_extends_but_for_eabf():
-    for extension in ("pi", "ntk", "yarn"):
-        assert small("encoding.base=500", f"extension={extension}").extension["base"] == 500
-    assert small("encoding.base=500", "extension=eabf").extension["base"] == 500_000
-    assert small("extension=pi", "extension.base=7").extension["base"] == 7
-
-
-def test_positions_that_are_drawn_are_those_of_windows_as_long_as_the_context():
+def test_drawn_positions_are_those_of_the_context():
     config = small("encoding=randomized", "encoding.span=40", "task=hidden_markov")
     ensemble = build_models([config])
     asked = []
@@ -100,7 +93,7 @@ def test_positions_that_are_drawn_are_those_of_windows_as_long_as_the_context():
     np.testing.assert_allclose(found, in_one, rtol=1e-5)
 
 
-def test_the_length_that_was_trained_is_filled_in_and_so_is_the_text():
+def test_trained_length_and_text_are_filled_in():
     config = small("encoding=rope", "extension=yarn")
     assert config.extension["trained"] == 8
     assert re.fullmatch("[0-9a-f]{16}", config.task["digest"])
@@ -110,7 +103,7 @@ def test_the_length_that_was_trained_is_filled_in_and_so_is_the_text():
 
 
 @pytest.mark.parametrize("nothing", ["extension=none", "positions=contiguous", "lora=none", "pattern=full"])
-def test_a_group_that_adds_nothing_leaves_the_run_that_it_was_before_there_was_that_group(nothing):
+def test_empty_groups_keep_the_identity(nothing):
     assert (
         identity_of(small("task=hidden_markov", nothing).identifying, 4) == "242c5676131bca63"
     )  # of results version 4
@@ -175,7 +168,7 @@ def test_runs_repeat_to_the_last_bit_and_on_a_stack():
         np.testing.assert_allclose(record.outputs, other.outputs, rtol=1e-3, atol=1e-5)
 
 
-def test_the_perfect_predictor_of_the_chain_is_measured_beside_the_model():
+def test_perfect_predictor_is_measured():
     config = small("task=hidden_markov")
     metrics, outputs = runs.evaluate_model(build_models([config]), 0, config)
     language = LANGUAGES.build(config.task)
@@ -188,7 +181,7 @@ def test_the_perfect_predictor_of_the_chain_is_measured_beside_the_model():
 
 
 @pytest.mark.slow
-def test_a_trained_model_approaches_the_perfect_predictor_of_the_chain():
+def test_a_trained_model_approaches_the_perfect_predictor():
     config = small(
         *("task=hidden_markov", "task.states=4", "task.vocabulary=6", "task.stay=0.98"),
         *("task.falloff=0.6", "train_length=32", "test_length=32", "evaluation.sequences=256", "encoding=nope"),

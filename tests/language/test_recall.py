@@ -56,14 +56,6 @@ def test_an_answer_without_its_question_by_hand():
     assert predicted[:, [ANSWER_0, ANSWER_1]].sum(1).tolist() == pytest.approx([1] * 4)
 
 
-def test_an_answered_question_is_a_fact():
-    language = Recall(**TINY)
-    predicted = language.predict(torch.tensor([[ASK_1, ANSWER_0, FILLER, ASK_1]])).exp()
-    assert predicted[0, -1, ANSWER_0] == 1
-    assert predicted[0, 2, [FACT_10, FACT_11]].tolist() == pytest.approx([0.15, 0])
-    assert predicted[0, 2, [FACT_00, FACT_01]].tolist() == pytest.approx([0.075, 0.075])
-
-
 def test_windows_that_cannot_be_have_distributions_too():
     language = Recall(**TINY)
     x = torch.randint(language.vocabulary, (300, 12), generator=stream(0, "evaluation"))
@@ -109,20 +101,5 @@ def test_questions_are_drawn_as_often_as_they_are_likely(length, depth, place):
     assert_drawn_from(map(tuple, drawn.tolist()), exact)
 
 
-def test_questions_have_one_fact_and_the_perfect_predictor_answers_them():
-    language = Recall(keys=16, values=8, fillers=16, facts=0.1, questions=0.1)
-    for depth, place in ((0.0, 0), (0.25, 32), (1.0, 126)):
-        tokens, answers = language.questions(200, 128, depth, stream(0, "evaluation"))
-        key = tokens[:, -1] - 128
-        assert set(key.tolist()) == set(range(16))
-        facts = (tokens < 128) & (tokens // 8 == key[:, None])
-        assert (facts.sum(1) == 1).all()
-        assert facts[:, place].all()
-        assert ((tokens == tokens[:, -1:]).sum(1) == 1).all()
-        assert torch.equal(tokens[:, place] % 8, answers - 144)
-        predicted = language.predict(tokens)[:, -1]
-        assert (predicted.gather(1, answers[:, None]) == 0).all()  # probability 1
-
-
-def test_without_facts_there_are_no_questions_about_them():
+def test_no_questions_without_facts():
     assert Recall(**TINY | {"facts": 0.0}).questions(3, 8, 0.5, stream(0, "evaluation")) is None

@@ -29,7 +29,7 @@ def test_windows_are_pieces_of_the_text(book):
     assert torch.equal(x - x[:, :1], torch.arange(7).expand(50, -1))
 
 
-def test_every_window_of_a_part_is_drawn_and_none_of_the_other(book):
+def test_every_window_of_a_part_is_drawn(book):
     language = text(book)
     generator = stream(0, "training")
     assert set(language.draw(2000, 4, generator)[:, 0].tolist()) == set(range(87))  # 90 bytes, the last window at 86
@@ -73,10 +73,7 @@ def test_windows_longer_than_the_part_are_refused(book):
     [
         ("empty", "task.path=empty: is empty; must be a file of text"),
         ("short", "task.path=short: must have two bytes or more for training .* of 1 bytes leaves 1 and 0"),
-        ("", "task.path=: is no file"),
-        ("/dev/null", "task.path=/dev/null: is no file"),
         ("x" * 5000, r"task.path=x+\.\.\.: File name too long; must be a file"),
-        ("a\0b", r"task.path='a\\x00b': "),
     ],
 )
 def test_what_is_no_text_is_refused_in_one_line(tmp_path, monkeypatch, path, message):

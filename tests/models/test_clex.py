@@ -31,7 +31,7 @@ def test_untrained_it_is_ntk_of_factor_2t_minus_1(pairs, base, factor, trained):
 
 
 @pytest.mark.parametrize(("length", "factor"), [(1, 1), (64, 1), (65, 2), (128, 2), (129, 3), (256, 4), (9999, 4)])
-def test_the_length_factor_is_how_often_the_training_length_fits_rounded_up_and_bounded(length, factor):
+def test_length_factors(length, factor):
     assert clex().factor_of(length) == factor
 
 
@@ -47,7 +47,7 @@ def test_the_default_step_is_fine_enough_for_large_weights(width, std):
 
 
 @pytest.mark.parametrize("width", [4, 16])
-def test_the_solution_is_that_of_the_equation_as_the_paper_has_it(width):
+def test_the_solution_is_that_of_the_paper_s_equation(width):
     encoding = clex(width, std=0.1)
     up, down = (each.detach().double().numpy()[0] for each in (encoding.up, encoding.down))
     index = np.arange(0, width, 2)
@@ -77,7 +77,7 @@ def test_both_matrices_are_drawn_as_in_the_release():
     assert not first.down.any()
 
 
-def test_gradients_reach_both_matrices_after_a_step_beyond_the_training_length_alone():
+def test_gradients_reach_both_matrices():
     encoding, v = clex(models=2), torch.randn(2, 3, 4, 1, 16, generator=torch.Generator().manual_seed(0))
 
     def gradients(*positions: int) -> list[bool]:
@@ -100,10 +100,3 @@ def test_models_have_the_frequencies_of_their_own_weights():
         assert torch.equal(one.table([64, 200], 16)[0], together[index])
     assert not torch.allclose(together[0, 1], together[1, 1])
     assert torch.equal(together[0, 0], together[1, 0])
-
-
-def test_without_a_network_it_is_ntk_by_the_length_factor_and_stays_so():
-    bare, untrained = clex(hidden=0), clex()
-    lengths = [64, 65, 128, 200, 256]
-    assert torch.equal(bare.table(lengths, 16), untrained.table(lengths, 16))
-    assert sum(weights.numel() for weights in bare.parameters()) == 0

@@ -77,7 +77,7 @@ def test_yarns_ramp_ends_by_hand():
 
 
 @pytest.mark.parametrize(("trained", "left"), [(1, 1), (10**9, 4)])
-def test_yarns_ramp_is_a_step_where_all_pairs_turn_slowly_or_fast(trained, left):
+def test_yarns_ramp_at_its_ends(trained, left):
     ratio = frequencies("yarn", 4, trained=trained) / frequencies("rope", 4)
     assert ratio.tolist() == pytest.approx([1.0] * left + [0.25] * (4 - left))
 
@@ -91,7 +91,7 @@ def test_logits_depend_on_position_differences_only(name, other, offset):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_packed_outputs_are_sharpened_as_those_of_each_prefix_alone(kind):
+def test_packed_outputs_are_sharpened(kind):
     net, x = model("eabf", attention=kind), symbols()
     net.encoding = build("eabf", Dims(16, 4), trained=3)  # most tokens stand beyond
     positions = torch.arange(LENGTH + 2).expand(5, -1)

@@ -69,7 +69,7 @@ def test_the_last_logits_are_the_last_of_all(name):
 
 @pytest.mark.parametrize("shortest", [attention.FUSED_FROM, LENGTH])
 @pytest.mark.parametrize("name", [name for name in ARGUMENTS if build(name).alike_up_to(1) == float("inf")])
-def test_texts_without_their_padding_have_the_logits_that_they_have_with_it(monkeypatch, name, shortest):
+def test_logits_without_padding(monkeypatch, name, shortest):
     monkeypatch.setattr(attention, "FUSED_FROM", shortest)
     model, x, sizes = language_model(name), texts(), torch.tensor([[4, LENGTH, 1]])
     is_token = torch.arange(LENGTH) < sizes[..., None]

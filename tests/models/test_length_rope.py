@@ -39,7 +39,7 @@ def test_longrope_by_hand():
 
 @pytest.mark.parametrize("name", NAMES)
 @given(pairs=st.integers(2, 64), base=st.floats(2, 1e6), length=st.integers(1, 64))
-def test_within_the_training_length_each_is_plain_rope_to_the_last_bit(name, pairs, base, length):
+def test_within_the_training_length_it_is_rope(name, pairs, base, length):
     encoding = build(name, Dims(2 * pairs, 1), base=base)
     plain = build("rope", Dims(2 * pairs, 1), base=base).frequencies(2 * pairs)
     assert torch.equal(encoding.table([length], 2 * pairs)[0, 0], plain)
@@ -47,7 +47,7 @@ def test_within_the_training_length_each_is_plain_rope_to_the_last_bit(name, pai
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_row_is_rotated_by_the_frequencies_of_its_own_length(name):
+def test_rows_have_frequencies_of_their_own(name):
     encoding = build(name, DIMS._replace(models=2), trained=8)
     v = torch.randn(2, 3, 6, 2, 4, generator=torch.Generator().manual_seed(0))
     positions = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 2, 4, 6, 8, 13], [0, 3, 9, 11, 20, 31]])[None]
@@ -61,7 +61,7 @@ def test_each_row_is_rotated_by_the_frequencies_of_its_own_length(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_window_is_the_longest_text_with_the_frequencies_of_its_beginning(name):
+def test_alike_up_to(name):
     encoding = build(name, DIMS, trained=4)
     longest = 20  # 5 times as long as in training; the largest factor is 4
     rows = encoding.table(range(1, longest + 1), 4)[0]
@@ -71,7 +71,7 @@ def test_a_window_is_the_longest_text_with_the_frequencies_of_its_beginning(name
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_numbers_are_read_out_of_each_prefix_as_a_sequence_of_its_own(name):
+def test_readouts_are_those_of_each_prefix(name):
     net, x = model(name), symbols()[0]
     net.encoding = build(name, Dims(16, 4), trained=3)
     assert not net.encoding.packs

@@ -9,7 +9,7 @@ from synthlab.models.encodings.partial_rope import PartialRoPE
 from synthlab.models.encodings.rope import RoPE
 
 
-def test_the_first_dimensions_are_turned_as_by_rope_of_their_width():
+def test_the_first_dimensions_are_turned():
     v, positions = torch.randn(1, 2, 5, 2, 8, generator=torch.Generator().manual_seed(0)), torch.arange(5).view(1, 1, 5)
     turned = PartialRoPE(Dims(16, 2), base=100.0, share=0.6).rotate(v, positions)  # 4.8 of 8: two pairs
     assert torch.equal(turned[..., 4:], v[..., 4:])

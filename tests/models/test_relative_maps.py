@@ -122,7 +122,7 @@ def test_distances_stay_within_those_of_training(name):
 
 
 @pytest.mark.parametrize("name", ["rerope", "leaky_rerope"])
-def test_logits_are_scaled_by_the_logarithm_of_the_length_beyond_training(name):
+def test_logits_are_scaled_beyond_training(name):
     scale = build(name, trained=64).sharpen(at(0, 63, 64, 255, 4095)).flatten().tolist()
     assert scale == pytest.approx([1, 1, math.log(65) / math.log(64), 4 / 3, 2])
     assert build(name, scaled=False).sharpen(at(0, 63)) is None

@@ -67,7 +67,7 @@ def test_no_readout_sees_what_comes_after_its_prefix(name, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_without_positions_the_order_of_symbols_is_lost_on_one_layer(kind):
+def test_without_positions_order_is_lost(kind):
     x = torch.tensor([[[1, 0, 0, 1], [0, 1, 1, 0]]])
     last = model(attention=kind, depth=1)(x)[0, :, -1]
     assert last[0].item() == pytest.approx(last[1].item(), abs=1e-6)

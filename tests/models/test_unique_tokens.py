@@ -18,7 +18,7 @@ def test_every_packed_token_is_a_row_of_the_table():
     assert torch.equal(find_rows(x), held)
 
 
-def test_both_masks_leave_each_query_the_keys_of_the_packed_mask():
+def test_masks_equal_the_packed_mask():
     x = torch.tensor([[1, 0, 1], [0, 1, 1]])
     rows = table_rows(x)
     for row, held in zip(rows, find_rows(x), strict=True):

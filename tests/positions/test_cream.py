@@ -50,7 +50,7 @@ def distribution(length: int, factor: int, limits: str, heads: list[int]) -> dic
     return dict(exact)
 
 
-def test_the_exact_distribution_is_that_of_the_authors_code_by_hand():
+def test_exact_distribution_by_hand():
     assert list(ends(2, 64, 21)) == [42]
     assert (min(ends(5, 64, 21)), max(ends(5, 64, 21))) == (73, 138)
     assert (min(ends(8, 64, 21)), max(ends(8, 64, 21))) == (105, 234)
@@ -82,7 +82,7 @@ def long_heads(drawn: torch.Tensor) -> list[bool]:
 
 
 @pytest.mark.parametrize("shared", [1, 6])
-def test_as_many_windows_as_are_asked_for_share_a_draw_whatever_the_batches_are(shared):
+def test_windows_that_share_a_draw(shared):
     sampler, source = cream(continuity=1, shared=shared), generator()
     kinds = [kind for rows in (4, 4, 1, 600, 2991) for kind in long_heads(sampler.positions(rows, 64, source))]
     groups = [kinds[start : start + shared] for start in range(0, 3600, shared)]

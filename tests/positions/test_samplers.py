@@ -49,7 +49,7 @@ def test_positions_increase_and_stay_within_reach(name, length):
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_the_factor_is_by_how_much_the_tests_are_longer_than_the_last_windows(name):
+def test_factor_is_test_length_over_window(name):
     for settings, factor in [
         ((), 4),
         (("test_length=25",), 4),
@@ -75,7 +75,7 @@ def test_every_sorted_subset_is_equally_likely():
     assert_drawn_from(tuples(drawn), dict.fromkeys(combinations(range(6), 3), 1 / 20))
 
 
-def test_clex_draws_a_length_for_each_call_and_keeps_both_ends():
+def test_clex_draws_a_length_for_each_call():
     exact = {(0, 1, 2): 1 / 2} | {(0, middle, 5): 1 / 8 for middle in (1, 2, 3, 4)}
     sampler, source = ClexPositions(factor=2), generator()
     calls = [sampler.positions(5, 3, source) for _ in range(2000)]
@@ -95,16 +95,10 @@ def test_pose_splits_in_the_first_half_and_skips_uniformly(length):
     assert_drawn_from(tuples(window.positions), exact)
 
 
-def test_pose_gathers_the_second_chunk_from_anywhere_later():
+def test_pose_gathers_the_second_chunk():
     sampler = PoSE(factor=2, text=3)
     assert sampler.text_length(2) == 6
     window = sampler.window(5000, 2, generator())
     # Of 2 tokens the first is a chunk: its successor skips 0 to 2 positions and 0 to 4 tokens, independently.
     exact = {((0, 1 + skip), (0, 1 + left)): 1 / 15 for skip in range(3) for left in range(5)}
     assert_drawn_from(zip(tuples(window.positions), tuples(window.places), strict=True), exact)
-
-
-def test_pose_from_a_text_of_one_window_is_contiguous():
-    plain, gathered = (PoSE(factor=4, text=text).window(64, 8, generator()) for text in (None, 1))
-    assert torch.equal(plain.positions, gathered.positions)
-    assert torch.equal(gathered.places, torch.arange(8).expand(64, 8))

@@ -38,7 +38,7 @@ def recorded(configs, steps=2):
 
 
 @pytest.mark.parametrize("settings", GATHERED)
-def test_tokens_come_from_their_places_and_predict_the_next_of_the_window(settings):
+def test_tokens_come_from_their_places(settings):
     config = small(*settings)
     losses, (tokens, positions) = recorded([config])
     language, sampler = LANGUAGES.build(config.task), SAMPLERS.build(config.positions)
@@ -53,7 +53,7 @@ def test_tokens_come_from_their_places_and_predict_the_next_of_the_window(settin
 
 
 @pytest.mark.parametrize("name", sorted(set(SAMPLERS) - {"contiguous"}))
-def test_a_contiguous_window_has_the_tokens_of_a_run_without_a_sampler(name):
+def test_contiguous_windows_keep_their_tokens(name):
     _, (tokens, positions) = recorded([small(f"positions={name}")])
     model = Recorder()
     objective = WindowLoss(model, [small()], 8)

@@ -1,10 +1,10 @@
 import pytest
 
 from support.configs import config
-from synthlab.regression.baseline import constant_loss
+from synthlab.regression.evaluation import constant_loss
 
 
-def test_the_best_constant_errs_by_the_variance_of_the_targets():
+def test_constant_loss_by_hand():
     # lengths 1 to 10, all alike: (10^2 - 1) / 12
     assert constant_loss(config("task=length")) == pytest.approx(8.25)
     # 1 / l for l = 1, 2: the variance of 1 and 1/2
@@ -14,7 +14,7 @@ def test_the_best_constant_errs_by_the_variance_of_the_targets():
     assert constant_loss(config("task=length", "length_distribution=longest")) == pytest.approx(0)
 
 
-def test_the_mean_of_fair_bits_has_the_variance_that_theory_gives():
+def test_loss_of_fair_bits_by_theory():
     # 0.25 / l for each length, all means being 1/2. An error of 5 standard errors (1 % each) is met once in a million.
     expected = sum(0.25 / l for l in range(1, 11)) / 10  # noqa: E741
     assert constant_loss(config("task=mean")) == pytest.approx(expected, rel=0.05)

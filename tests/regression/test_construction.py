@@ -1,52 +1,25 @@
-"""Classes of the user's own that are not what they should be: each is refused in one line that names it."""
-
-import re
+"""Classes of the user's own that fail: the exception is hers, and a note names the setting of the class."""
 
 import pytest
 
 from support.configs import QUICK, composed
+from synthlab.config.base import resolve
 from synthlab.config.composition import to_overrides
-from synthlab.errors import InputError
+from synthlab.errors import format_error
 from synthlab.models.encodings.base import Encoding
-from synthlab.regression.construction import resolve
-from synthlab.regression.outrep import OutRep
-from synthlab.regression.outrep.base import REALS
 from synthlab.regression.outrep.fixed import Identity
 from synthlab.regression.tasks import Length
-from synthlab.sweeps.trackers import tracker_of
-from synthlab.sweeps.trackers.base import Tracker
+from synthlab.training.execution import execute
 
 
-class BackwardSpan(Length):
+class NoSpan(Length):
     def span(self, length):
-        return float(length), 1.0
+        raise KeyError("no\nspan")
 
 
-class FarTargets(Length):
-    def targets(self, x):
-        return super().targets(x) * 1000
-
-
-class Undefined(Length):
-    def __init__(self, order: "Nowhere" = 3):
-        pass
-
-
-class NoDomain(OutRep):
-    def f(self, x):
-        return x
-
-    def f_inverse(self, z):
-        return z
-
-
-class NoImage(NoDomain):
-    domain = REALS
-
-
-class Unshifted(Identity):
-    def __init__(self, shift: float | None):
-        pass
+class Unmade(Length):
+    def __init__(self):
+        raise ConnectionError("no network")
 
 
 class TextShift(Identity):
@@ -54,36 +27,23 @@ class TextShift(Identity):
         return "x"
 
 
-class Unmade(Encoding):
-    def __init__(self, dims, /):
-        pass
+class Careless(Encoding):
+    def bias(self, query, key):
+        return self.slope * (query - key)
 
 
-class Offline(Tracker):
-    def __init__(self):
-        raise ConnectionError("no\nnetwork")
-
-    def begin(self, config):
-        raise NotImplementedError
-
-
-REFUSED = {
-    "task:BackwardSpan": r"span\(10\) is \(10.0, 1.0\); must be two finite numbers, the smaller first",
-    "task:FarTargets": r"targets are 1000 to 12000; must lie within span\(12\), 1 to 12",
-    "task:Undefined": r"cannot be made \(PydanticUserError: .*\)",
-    "outrep:NoDomain": "domain is None; must be a synthlab.regression.outrep.Interval",
-    "outrep:NoImage": "image is None; must be a synthlab.regression.outrep.Interval",
-    "outrep:Unshifted": "shift is None; must be a number, which OutRep.__init__ sets",
-    "outrep:TextShift": r"cannot choose a shift \(ValueError: .*\)",
-    "encoding:Unmade": r"cannot be part of a model \(AttributeError: .*\)",
-    "tracker:Offline": r"cannot be made \(ConnectionError: no network\)",
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_a_class_that_is_not_what_it_should_be_is_refused_in_one_line(case):
-    field, _, name = case.partition(":")
-    raw = composed(*to_overrides(QUICK), f"{field}.name={__name__}:{name}")
-    with pytest.raises(InputError) as refused:
-        resolve(raw), tracker_of(raw["tracker"])
-    assert re.fullmatch(rf"{field}={__name__}:{name}: {REFUSED[case]}", str(refused.value))
+@pytest.mark.parametrize(
+    ("setting", "line"),
+    [
+        (f"task={__name__}:NoSpan", "KeyError: 'no\\nspan'"),
+        (f"task={__name__}:Unmade", "ConnectionError: no network"),
+        (f"outrep={__name__}:TextShift", "ValueError: could not convert string to float: 'x'"),
+        (f"encoding={__name__}:Careless", "AttributeError: 'Careless' object has no attribute 'slope'"),
+    ],
+)
+def test_a_class_that_fails_raises_its_own_error_with_a_note_of_the_setting(setting, line):
+    raw = composed(*to_overrides(QUICK), setting)
+    with pytest.raises((KeyError, ConnectionError, ValueError, AttributeError)) as raised:
+        execute(resolve(raw))
+    assert raised.value.__notes__ == [setting]
+    assert format_error(raised.value).startswith(f"{setting}: {line}")

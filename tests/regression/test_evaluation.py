@@ -5,9 +5,9 @@ import torch
 from support.models import model
 from synthlab.models.layers import Member
 from synthlab.regression import evaluation
+from synthlab.regression.config import METRICS, horizon
 from synthlab.regression.evaluation import evaluate_lengths, readouts
 from synthlab.regression.inputs import Bernoulli
-from synthlab.regression.measures import METRICS, horizon
 from synthlab.regression.outrep import OUTREPS
 from synthlab.regression.tasks import TASKS
 from synthlab.rng import stream
@@ -75,5 +75,5 @@ def test_parts_give_what_one_pass_gives(name, monkeypatch):
     ("errors", "expected"),
     [([0.01, 0.04, 0.05, 0.01], 2), ([0.06, 0.01], 0), ([0.01, 0.02], 2), ([0.01, float("nan")], 1)],
 )
-def test_the_horizon_ends_before_the_first_error_of_five_percent(errors, expected):
+def test_horizon_by_hand(errors, expected):
     assert horizon(np.array(errors)) == expected

@@ -7,7 +7,7 @@ from support.configs import config
 from support.models import model
 from synthlab.regression.family import make_objective
 from synthlab.regression.inputs import Bernoulli
-from synthlab.regression.objective import STEPS, SYMBOLS, Examples, PrefixRegression, length_weights, weighted_mse
+from synthlab.regression.objective import Examples, PrefixRegression, length_weights, weighted_mse
 from synthlab.regression.outrep import OUTREPS
 from synthlab.regression.tasks import TASKS
 
@@ -42,7 +42,7 @@ def objective(name: str, net) -> PrefixRegression:
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_each_call_draws_a_new_batch_and_the_seed_repeats_them(name):
+def test_the_seed_repeats_batches(name):
     net = model()
     first, again = objective(name, net), objective(name, net)
     losses = [first().item() for _ in range(3)]
@@ -50,7 +50,7 @@ def test_each_call_draws_a_new_batch_and_the_seed_repeats_them(name):
     assert len(set(losses)) > 1
 
 
-def test_where_positions_are_drawn_each_row_is_an_example_of_one_length():
+def test_drawn_positions_make_rows_of_one_length():
     class OneReadout(torch.nn.Module):
         """Answers with the number of distinct positions it was given, at every prefix."""
 
@@ -64,7 +64,7 @@ def test_where_positions_are_drawn_each_row_is_an_example_of_one_length():
     assert objective("length", OneReadout())().item() == 4.0
 
 
-def test_a_curriculum_grows_from_its_start_to_the_training_length():
+def test_curriculum_by_hand():
     class Zero(torch.nn.Module):
         """Answers 0 to everything, so that the length task has an error of k^2 at length k."""
 
@@ -80,18 +80,3 @@ def test_a_curriculum_grows_from_its_start_to_the_training_length():
     assert [step().item() for _ in expected] == pytest.approx(expected)
     drawn = Examples(TASKS["length"](), Bernoulli(p=0.5), OUTREPS["identity"](shift=0.0), 64, torch.ones(10) / 10, 0)
     assert drawn.lengths(length_weights("uniform", 10, 3)).unique().tolist() == [1, 2, 3]
-
-
-def test_batches_follow_one_another_in_the_run_s_own_stream():
-    examples = [Examples(TASKS["sum"](), Bernoulli(p=0.5), OUTREPS["identity"](shift=0.0), 4, torch.ones(3) / 3, 0)] * 2
-    x, targets = examples[0].draw()
-    assert x.shape == targets.shape == (STEPS, 4, 3)
-    assert torch.equal(targets, x.cumsum(-1).float())
-    assert not torch.equal(x, examples[1].draw()[0])
-    assert len({tuple(batch.flatten().tolist()) for batch in x}) > STEPS // 2
-
-
-def test_large_batches_are_drawn_a_few_at_a_time():
-    outrep = OUTREPS["identity"](shift=0.0)
-    for batch, steps in ((SYMBOLS // 30, 3), (SYMBOLS, 1)):
-        assert Examples(TASKS["sum"](), Bernoulli(p=0.5), outrep, batch, torch.ones(10) / 10, 0).steps() == steps

@@ -67,7 +67,7 @@ def test_the_map_undoes_its_inverse_over_its_image(config, z):
 
 @maps
 @given(y=anywhere)
-def test_the_domain_is_where_the_map_reaches_its_image_and_can_be_undone(config, y):
+def test_domain_is_where_the_map_can_be_undone(config, y):
     if 0 < abs(y) < 1e-6:
         return  # powers of tiny numbers leave the range of doubles, which is no matter of the domain
     outrep = built(config)
@@ -89,7 +89,7 @@ def test_every_map_is_strictly_monotone_as_it_says(config, a, b):
 
 @maps
 @given(y=st.floats(1e-2, 1e4))
-def test_the_gradient_of_the_inverse_is_finite_and_has_the_sign_of_the_map(config, y):
+def test_gradient_of_the_inverse(config, y):
     outrep = built(config)
     z = outrep.forward(tensor(y)).detach().requires_grad_()
     (slope,) = torch.autograd.grad(outrep.inverse(z).sum(), z)
@@ -98,7 +98,7 @@ def test_the_gradient_of_the_inverse_is_finite_and_has_the_sign_of_the_map(confi
 
 @maps
 @given(z=anywhere, largest=st.floats(1, 1e5))
-def test_clipping_leaves_only_outputs_with_an_answer_up_to_the_largest(config, z, largest):
+def test_clipping(config, z, largest):
     outrep = built(config)
     clipped = outrep.clip(tensor(z), largest)
     answer = outrep.inverse(clipped)
@@ -110,12 +110,12 @@ def test_clipping_leaves_only_outputs_with_an_answer_up_to_the_largest(config, z
 
 
 @pytest.mark.parametrize(("z", "expected"), [(-0.01, 0.1), (0.0, 0.1), (0.05, 0.1), (0.2, 0.2), (3.0, 3.0)])
-def test_an_output_below_the_image_of_rsqrt_is_read_as_the_largest_answer(z, expected):
+def test_clipping_of_rsqrt_by_hand(z, expected):
     assert built({"name": "rsqrt", "shift": 0.0}).clip(tensor(z), largest=100.0).item() == pytest.approx(expected)
 
 
 @maps
-def test_the_default_shift_takes_the_smallest_target_into_the_domain(config):
+def test_default_shift_reaches_the_domain(config):
     outrep = built(config)
     for smallest in (0.0, 1.0):
         shift = outrep.default_shift(smallest)
@@ -131,17 +131,12 @@ def test_the_power_family_contains_the_named_maps(name, p):
     torch.testing.assert_close(power.forward(y), built({"name": name, "shift": 0.0}).forward(y))
 
 
-def test_power_zero_is_refused():
-    with pytest.raises(InputError, match=r"outrep\.p=0: must not be 0"):
-        built({"name": "power", "shift": 0.0, "p": 0.0})
-
-
 @pytest.mark.parametrize(("p", "at_4"), [(-1.0, 0.75), (0.0, math.log(4)), (0.5, 2.0), (1.0, 3.0)])
 def test_box_cox_by_hand(p, at_4):
     assert built({"name": "box_cox", "shift": 0.0, "start": p}).forward(tensor(4.0)).item() == pytest.approx(at_4)
 
 
-def test_in_each_piece_a_chain_of_powers_has_the_slope_of_its_exponent():
+def test_slopes_of_a_chain_of_powers():
     """log(x f'(x)) against log x, by differences; the knots are at 1, 2, 4 and 8."""
     chain = built(CHAIN)
     for x, exponent in ((0.3, 1.0), (1.5, 1.0), (3.0, -1.5), (6.0, 0.0), (100.0, -0.9)):
@@ -165,7 +160,7 @@ def test_the_slope_of_a_learned_map_is_its_derivative(x):
     assert LearnedOutRep.log_slope(chain, tensor(x)[None]).item() == pytest.approx(by_hand, abs=1e-9)
 
 
-def test_the_gradient_of_box_cox_is_exact_where_the_exponent_is_zero():
+def test_gradient_of_box_cox_at_zero():
     m, d = tensor(0.0, 1e-8, 1e-3, -0.5).requires_grad_(), tensor(2.0, -1.0, 1.5, 3.0).requires_grad_()
     assert torch.autograd.gradcheck(grow, (m, d))
     (slope,) = torch.autograd.grad(grow(m, d)[0], m)
@@ -187,7 +182,7 @@ class Scaled(LearnedOutRep):
         return z / self.a
 
 
-def test_a_map_cannot_lower_its_loss_by_making_targets_small():
+def test_loss_does_not_depend_on_scale():
     """Two models whose errors are in proportion to their targets have one loss."""
     scaled, y = Scaled(shift=0.0), torch.tensor([[[1.0, 2.0, 4.0]]] * 2)
     scaled.initialise([torch.Generator()] * 2)
@@ -197,7 +192,7 @@ def test_a_map_cannot_lower_its_loss_by_making_targets_small():
     assert losses[1].item() == pytest.approx(losses[0].item(), rel=1e-5)
 
 
-def test_the_loss_of_a_learned_map_ranks_exponents_as_the_likelihood_does():
+def test_loss_ranks_exponents_as_the_likelihood():
     """Against the profile log-likelihood of Gaussian errors, written out: log(variance) / 2 - mean(log f')."""
     noise = torch.randn(2000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     y = (3 + 0.1 * noise).exp()  # log-normal: the most likely exponent is about 0
@@ -216,8 +211,8 @@ def test_the_loss_of_a_learned_map_ranks_exponents_as_the_likelihood_does():
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (CHAIN | {"start": 1.0, "knots": [1, 2, 2, 4]}, "outrep.knots=.*: must be 4 increasing numbers"),
-        (CHAIN | {"start": 1.0, "knots": [1, 2]}, "must be 4 increasing numbers"),
+        ({"name": "power", "shift": 0.0, "p": 0.0}, "outrep.p=0: "),
+        (CHAIN | {"start": 1.0, "knots": [1, 2, 2, 4]}, "outrep.knots="),
         ({"name": "chosen", "shift": None, "candidates": ["log", "log"], "held_out": 0.2}, "must be different maps"),
         (
             {

@@ -26,7 +26,7 @@ def parts(run: RunConfig) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", OWN)
 @pytest.mark.parametrize("encoding", ["learned", "randomized"])  # one with weights, one that draws positions
-def test_a_seed_decides_what_is_its_own_and_nothing_before_it(name, encoding):
+def test_a_seed_decides_what_is_its_own(name, encoding):
     plain, other = (parts(config(f"encoding={encoding}", "seed=3", *more)) for more in ([], [f"{name}=4"]))
     assert {part for part in plain if plain[part] == other[part]} == SAME[name]
 
@@ -38,7 +38,7 @@ def test_data_are_the_same_whatever_the_initial_weights():
     assert not torch.equal(first, other)
 
 
-def test_seeds_written_out_are_the_same_run_to_the_last_byte():
+def test_seeds_written_out_are_the_same_run():
     plain, written = config("seed=3"), config("seed=3", *(f"{name}=3" for name in OWN))
     assert (plain, plain.id) == (written, written.id)
     first, second = (to_table({each.id: execute(each)}, [None]).drop("environment") for each in (plain, written))
@@ -47,7 +47,7 @@ def test_seeds_written_out_are_the_same_run_to_the_last_byte():
 
 
 @pytest.mark.parametrize("apart", [5, 7])
-def test_another_seed_takes_along_what_follows_it_and_leaves_what_is_set(apart):
+def test_with_seeds(apart):
     run = config("seed=3").with_seeds({"seed": 5, "test_seed": apart, "data_seed": None})
     assert [getattr(run, name) for name in RunConfig.SEEDS] == [5, 5, 5, apart]
     assert run == config("seed=5", f"test_seed={apart}")

@@ -14,7 +14,7 @@ from synthlab.training.execution import execute, execute_together
 HOW = ("task=length", "protocol.steps=60", "protocol.record_every=10", "protocol.batch=16", "stop.every=10")
 
 
-def test_the_loss_that_decides_is_that_of_all_training_lengths():
+def test_the_loss_that_decides_by_hand():
     run = config("task=length")
     ensemble = build_models([run])
     for parameter in ensemble.parameters():
@@ -26,7 +26,7 @@ def test_the_loss_that_decides_is_that_of_all_training_lengths():
     )
 
 
-def test_a_run_that_fits_stops_and_is_the_same_beside_others_as_alone():
+def test_a_stopped_run_is_the_same_alone():
     configs = [config(*HOW, "stop.loss=0.1", f"seed={seed}") for seed in range(3)]
     together = execute_together(configs)
     ends = [int(record.training["step"].iloc[-1]) for record in together]
@@ -51,16 +51,13 @@ def test_a_stopped_run_is_the_model_of_that_step():
 @pytest.mark.parametrize(
     ("overrides", "line"),
     [
-        (["curriculum.start=11"], "curriculum.start=11: must be from 1 to train_length=10"),
-        (["curriculum.start=0"], "curriculum.start=0: must be greater than 0"),
-        (["curriculum.start=2", "curriculum.until=1.5"], "curriculum.until=1.5: must be less than or equal to 1"),
+        (["curriculum.start=11"], "curriculum.start=11: must be at most train_length=10"),
         (["stop.loss=1e-4", "stop.every=3"], "stop.every=3: must be a multiple of protocol.record_every=2"),
-        (["stop.loss=0"], "stop.loss=0: must be greater than 0"),
         (["stop.exact=1.0"], "stop.exact=1.0: unknown key; choose from every, loss, sequences"),
         (["task=text", "stop.loss=1.0"], "stop.loss=1.0: only tasks with a number or a sequence for an answer have it"),
     ],
 )
-def test_bad_settings_are_refused_in_one_line(overrides, line):
+def test_bad_settings_are_refused(overrides, line):
     with pytest.raises(InputError) as error:
         config(*overrides)
     assert len(error.value.lines) == 1

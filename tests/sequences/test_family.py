@@ -12,9 +12,9 @@ from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.sequences import family
 from synthlab.sequences.answers import AnswerTask
-from synthlab.sequences.construction import build_models, build_problem, default_bins
+from synthlab.sequences.config import METRICS
+from synthlab.sequences.construction import build_models, build_problem
 from synthlab.sequences.evaluation import Scorer, by_bin, score_lengths
-from synthlab.sequences.measures import METRICS
 from synthlab.sequences.objective import AnswerLoss, Examples
 from synthlab.sequences.proportions import wilson
 from synthlab.sequences.tasks import PROBLEMS
@@ -63,7 +63,7 @@ def test_a_model_that_is_given_the_answer_scores_1(name):
     assert by_bin(metrics, outputs, config)["horizon"].iloc[0] == metrics["length"].iloc[-1]
 
 
-def test_one_teacher_forced_pass_is_greedy_decoding(tmp_path):
+def test_teacher_forcing_is_greedy_decoding(tmp_path):
     config = small("task=copy", "protocol.steps=60", "protocol.batch=16", "train_length=3", "test_length=3")
     record = execute_together([config], keep=[60])[0]
     model = TrainedSequences(record)
@@ -96,7 +96,7 @@ def test_the_loss_is_that_of_scored_tokens():
 
 
 @pytest.mark.parametrize(("batch", "leaves_out"), [(4, False), (2**12, True)])
-def test_what_is_computed_for_padding_follows_from_the_shape_of_a_run(monkeypatch, batch, leaves_out):
+def test_padding_is_left_out_of_large_batches(monkeypatch, batch, leaves_out):
     config = small("task=copy", f"protocol.batch={batch}")
     ensemble = build_models([config])
     asked, unpadded = [], ensemble.without_padding
@@ -116,7 +116,7 @@ def test_what_is_computed_for_padding_follows_from_the_shape_of_a_run(monkeypatc
         ),
     ],
 )
-def test_an_ensemble_trains_each_member_as_it_trains_alone(overrides):
+def test_ensembles_equal_runs_alone(overrides):
     configs = [small(*overrides, f"seed={seed}") for seed in range(3)]
     assert is_exact(configs)
     for together, config in zip(execute_together(configs), configs, strict=True):
@@ -125,7 +125,7 @@ def test_an_ensemble_trains_each_member_as_it_trains_alone(overrides):
         assert together.training.equals(alone.training)
 
 
-def test_a_model_after_a_step_that_training_has_not_is_refused():
+def test_open_model_after_a_step():
     record = execute_together([small()], keep=[2, 4])[0]
     assert family.open_model(record, 2).step == 2
     for step in (3, 5, 10**6):
@@ -145,7 +145,7 @@ def test_a_curriculum_grows_from_its_start():
 
 
 @pytest.mark.slow
-def test_early_stop_keeps_the_model_and_records_the_step():
+def test_early_stop():
     how = ["train_length=2", "protocol.steps=400", "protocol.record_every=20", "stop.every=20", "model.width=16"]
     configs = [small(*how, "stop.exact=1.0", f"seed={seed}") for seed in range(3)]
     together = execute_together(configs)
@@ -160,9 +160,9 @@ def test_early_stop_keeps_the_model_and_records_the_step():
 
 
 def test_bins_are_as_wide_as_the_training_lengths():
-    assert default_bins(20, 60) == [[21, 40], [41, 60]]
-    assert default_bins(20, 50) == [[21, 40], [41, 50]]
-    assert default_bins(20, 20) == []
+    assert family.default_bins(20, 60) == [[21, 40], [41, 60]]
+    assert family.default_bins(20, 50) == [[21, 40], [41, 50]]
+    assert family.default_bins(20, 20) == []
     # 9 is the third bin, but (aa)* has no string of 9.
     assert small("task=aa_star", "train_length=4", "test_length=9").bins == [[5, 8]]
 
@@ -184,7 +184,7 @@ def test_intervals_and_horizon_by_hand():
         (["train_from=3", "test_length=2"], "test_length=2: must reach the training lengths, from train_from=3 on"),
         (["encoding=learned", "encoding.table=9"], "encoding=learned: has 9 positions; sequences of lengths up to 8"),
         (["encoding=dynamic_ntk"], "encoding=dynamic_ntk: depends on the length"),
-        (["curriculum.start=5"], "curriculum.start=5: must be from train_from=1 to train_length=4"),
+        (["curriculum.start=5"], "curriculum.start=5: must be at most train_length=4"),
         (["stop.exact=1.0", "stop.every=3"], "stop.every=3: must be a multiple of protocol.record_every=2"),
         (["bins=[[4,8]]"], "bins=[4, 8]: must not contain training lengths"),
         (["bins=[[6,9]]"], "bins=[6, 9]: must be a first and a last length, at most test_length=8"),

@@ -1,7 +1,5 @@
 """The distribution of outputs over lengths."""
 
-import math
-
 import pytest
 import torch
 
@@ -23,7 +21,7 @@ def test_shifts_by_hand():
     assert outputs.shifts(1, 2, config) == pytest.approx({"shift": 0.25, "target_shift": 0})
 
 
-def test_the_longest_quarter_of_training_lengths_is_what_others_are_held_against():
+def test_shifts_are_from_the_longest_quarter():
     config = small("train_from=1", "train_length=8", "test_length=9", "bins=[[9,9]]")
     said = torch.eye(9)
     found = Outputs(range(1, 10), said, said).shifts(9, 9, config)
@@ -33,13 +31,8 @@ def test_the_longest_quarter_of_training_lengths_is_what_others_are_held_against
     assert few == pytest.approx({"shift": 1, "target_shift": 1})
 
 
-def test_without_training_lengths_there_is_no_shift():
-    outputs = Outputs([9], SAID[:1], WANTED[:1])
-    assert all(math.isnan(value) for value in outputs.shifts(9, 9, small()).values())
-
-
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_what_is_wanted_is_a_distribution_wherever_a_task_asks(name):
+def test_targets_are_distributions(name):
     problem = build_problem(small(f"task={name}").task)
     lengths = torch.tensor(problem.lengths(1, 8))
     batch = problem.batch(lengths, problem.width(8), torch.Generator().manual_seed(0))

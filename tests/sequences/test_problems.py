@@ -40,14 +40,14 @@ def drawn(problem: AnswerTask, lengths: list[int], seed: int = 0) -> list[tuple[
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_examples_are_those_of_the_reference_and_all_of_them(name):
+def test_prompts_are_those_of_the_reference(name):
     problem = task(name)
     for length in problem.lengths(1, 4):
         assert set(drawn(problem, [length] * 2000)) == set(REFERENCE[name](length)), length
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_a_mix_of_lengths_is_drawn_like_each_length_alone(name):
+def test_mixed_lengths(name):
     problem = task(name)
     lengths = problem.lengths(1, 4)
     for pair, length in zip(drawn(problem, lengths * 20), lengths * 20, strict=True):
@@ -64,7 +64,7 @@ def test_all_prompts_are_equally_likely(name):
     ("name", "length", "numbers"),
     [("majority", 4, [0, 1, 3, 4]), ("majority", 3, [0, 1, 2, 3]), ("parity", 4, [0, 1, 2, 3, 4])],
 )
-def test_the_number_of_ones_is_uniform_and_so_are_their_places(name, length, numbers):
+def test_number_and_places_of_ones_are_uniform(name, length, numbers):
     prompts = [prompt for prompt, _ in drawn(task(name), [length] * MANY)]
     assert_uniform((prompt.count("1") for prompt in prompts), numbers)
     first = [prompt[0] == "1" for prompt in prompts if prompt.count("1") == 1]

@@ -92,14 +92,14 @@ def fails(below: int, number: int) -> bool:
     return Check("x", np.repeat([-1.0, 1.0], [below, number - below]), low=-0.5, high=0.5).answer == "fails"
 
 
-def test_a_single_check_with_two_ends_fails_by_mistake_at_most_once_in_10():
+def test_a_check_with_two_ends_errs_once_in_10():
     below = np.random.default_rng(19).random((CLAIMS_DRAWN, LOOKS[-1])) < 0.5  # the median may lie inside
     failing = [[fails(int(each[:look].sum()), look) for look in LOOKS] for each in below]
     assert np.mean([looks[0] for looks in failing]) == pytest.approx(2 / 32, abs=0.005)
     assert CLAIMED < np.mean([any(looks) for looks in failing]) <= 2 * CLAIMED
 
 
-def test_the_checks_that_hold_in_a_mixed_claim_have_no_joint_error_rate():
+def test_mixed_has_no_joint_error_rate():
     generator = np.random.default_rng(17)
     agrees = independent(generator, FIRST)
     agrees[:, 4:] = False  # eight are clearly false, four lie at their thresholds: none is true
@@ -123,7 +123,7 @@ def at_worst(number: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("failing", "refuted"), [(6, 0), (8, 3 / 64), (12, 2 / 64)])
-def test_the_worst_dependence_nearly_reaches_the_claimed_rate_and_does_not_pass_it(failing, refuted):
+def test_worst_dependence_keeps_the_claimed_rate(failing, refuted):
     # 12 checks that fail once in 32 fail 0.375 times on average: in groups of 8, the fewest that refute, 0.047 times
     found = rates(at_worst(failing), (FIRST,))
     assert sum(found.get(name, 0.0) for name in REFUTED) == refuted <= CLAIMED

@@ -21,11 +21,9 @@ def runs(*shares: float) -> list:
 
 
 @pytest.mark.parametrize("measure", ["errors", "beyond", "rise", "trend"])
-def test_runs_without_an_error_say_what_they_have(measure):
-    with pytest.raises(NoEvidence, match=r"^the runs of a have no mse; they have exact, exact_low, .*loss"):
-        getattr(Evidence({"a": runs(0.5)}), measure)("a")
+def test_runs_without_an_error_are_no_evidence(measure):
     with pytest.raises(NoEvidence, match="no mse"):
-        Evidence({"a": runs(0.5), "b": runs(0.5)}).ratio("a", "b")
+        getattr(Evidence({"a": runs(0.5)}), measure)("a")
 
 
 def test_exact_match_is_measured_by_seed_and_length():

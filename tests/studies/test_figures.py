@@ -7,10 +7,8 @@ import pytest
 from experiments.output_alignment.paper import PAPER
 from support.records import record
 from synthlab.errors import InputError
-from synthlab.studies.figures import Figure, Panel, draw_data
+from synthlab.studies.figures import Figure
 from synthlab.studies.overrides import Overrides
-from synthlab.studies.presentation.drawing import Series
-from synthlab.studies.presentation.plots import PLOTS
 
 SUM = {"title": "x", "vary": {"task": ["sum"]}}
 
@@ -24,11 +22,9 @@ def figure(panel: object) -> Figure:
 @pytest.mark.parametrize(
     ("panel", "message"),
     [
-        (SUM | {"plot": "pie"}, "plot=pie: unknown; choose from curves, training, learned, against"),
-        ({"title": "x", "vray": {}}, "panels.a.vray={}: unknown key, did you mean vary"),
-        (SUM | {"claims": ["1z"]}, "panels.a.claims=1z: unknown; choose from 1a, 1b"),
+        (SUM | {"plot": "pie"}, "plot=pie: unknown"),
+        (SUM | {"claims": ["1z"]}, "panels.a.claims=1z: unknown"),
         (SUM | {"title": "$\\nothing$"}, "panels.a.title=$\\nothing$: "),
-        (SUM | {"plot": {"name": ["curves"]}}, "panels.a.plot=['curves']: unknown"),
     ],
 )
 def test_a_figure_file_with_a_mistake_is_refused(panel, message):
@@ -36,7 +32,7 @@ def test_a_figure_file_with_a_mistake_is_refused(panel, message):
         figure(panel)
 
 
-def test_files_that_would_leave_the_folder_or_be_shared_are_refused():
+def test_file_names_are_safe_and_unique():
     with pytest.raises(InputError, match="the name must consist of letters"):
         PAPER.studies({"../mine": {"title": "mine", "panels": {"a": SUM}}})
     raw = {"fig": {"title": "x", "panels": {"a_b": SUM}}, "figa": {"title": "x", "panels": {"_b": SUM}}}
@@ -48,22 +44,14 @@ def test_files_that_would_leave_the_folder_or_be_shared_are_refused():
     ("plot", "message"),
     [
         ({"name": "against", "x": "nokey", "lengths": [5]}, "x=nokey: must be a setting"),
-        ({"name": "against", "x": "encoding", "lengths": [5]}, "x=encoding: must be"),
         ({"name": "heat", "rows": "encoding", "columns": "outrep"}, "rows=encoding columns=outrep: must be the two"),
-        ({"name": "heat", "rows": "encoding", "columns": "encoding"}, "rows=encoding columns=encoding: must be"),
         ({"name": "powers", "lengths": [5]}, "vary.encoding: a plot of powers can vary only"),
     ],
 )
-def test_a_plot_that_does_not_fit_the_grid_is_refused_before_training(plot, message):
+def test_a_plot_that_does_not_fit_the_grid_is_refused(plot, message):
     panel = {"title": "x", "vary": {"encoding": ["nope", "rope"]}, "plot": plot}
     with pytest.raises(InputError, match=re.escape(f"study.mine.panels.a.plot.{message}")):
         figure(panel).plan("mine", Overrides(), seeds=1)
-
-
-def test_a_panel_says_what_its_series_were_tuned_to():
-    panel = Panel(**SUM, tune={"protocol.lr": [1, 2]})
-    found = [("protocol.lr=2", Series({"task": "sum"}, [record(0)]))]
-    assert set(draw_data(panel, PLOTS.build(panel.plot), found, "")["tuned"]) == {"protocol.lr=2"}
 
 
 def test_the_arms_of_a_panel_are_series_of_their_own():

@@ -95,12 +95,10 @@ def test_what_does_not_belong_in_a_grid_is_refused(parts, message):
 
 
 def test_a_setting_of_a_group_outlives_the_choice_of_its_member_and_must_fit_it():
-    paper = asked("protocol.steps=7").base().with_settings({"protocol": "paper"})["protocol"]
+    paper = asked("protocol.steps=7").compose("s", {"protocol": "paper"})["protocol"]
     assert (paper["optimizer"], paper["steps"]) == ("sgd", 7)
-    with pytest.raises(InputError, match="encoding.base=100.0: unknown key; choose from name"):
-        asked("encoding=rope", "encoding.base=100.0").base().with_settings({"encoding": "nope"})
     with pytest.raises(InputError, match="model.wdith=3: unknown key, did you mean width"):
-        asked().base().with_settings({"model.wdith": 3})
+        asked().compose("s", {"model.wdith": 3})
 
 
 @pytest.mark.parametrize(

@@ -30,20 +30,20 @@ BY_HAND = {
 
 
 @pytest.mark.parametrize("n", BY_HAND)
-def test_an_interval_of_order_statistics_by_hand(n):
+def test_interval_by_hand(n):
     k, crossed = BY_HAND[n]
     values = np.random.default_rng(0).permutation(np.arange(1.0, n + 1))
     assert median_interval(values) == (k, n + 1 - k, 1 - 2 * crossed)
 
 
-def test_the_probability_of_having_crossed_is_that_of_all_sequences_enumerated():
+def test_crossing_probability_by_enumeration():
     crossed = 0
     for wrong in product([0, 1], repeat=12):
         crossed += any(sum(wrong[:n]) < boundary(n)[0] for n in range(FIRST, 13))
     assert boundary(12)[1] == crossed / 2**12
 
 
-def test_the_boundary_narrows_the_interval_and_never_spends_more_than_it_may():
+def test_boundary_never_spends_more_than_it_may():
     found = [boundary(n) for n in range(FIRST, 100)]
     assert all(crossed <= may_spend(n) for n, (_, crossed) in enumerate(found, FIRST))
     for (k, crossed), (next_k, next_crossed) in pairwise(found):
@@ -61,24 +61,19 @@ def test_evidence_by_hand():
     assert evidence(0, 0) == 1
 
 
-def test_evidence_grows_neither_nor_shrinks_by_a_further_fair_coin():
+def test_evidence_is_a_martingale():
     for number in range(30):
         for agreeing in range(number + 1):
             following = evidence(agreeing, number + 1) + evidence(agreeing + 1, number + 1)
             assert following / 2 == pytest.approx(evidence(agreeing, number))
 
 
-def test_more_values_that_agree_are_more_evidence():
-    for number in range(1, 30):
-        assert all(fewer < more for fewer, more in pairwise(evidence(w, number) for w in range(number + 1)))
-
-
-def test_the_evidence_of_an_interval_is_a_bet_at_one_over_the_chance_to_miss_on_one_side():
+def test_evidence_of_an_interval_by_hand():
     assert GroupEstimate(ConfidenceInterval(0.0, 1.0, 0.95), 7, "encodings").evidence == pytest.approx(15 / 16 * 40)
     assert GroupEstimate(ConfidenceInterval(0.0, 1.0, 0.875), 4, "tasks").evidence == 15
 
 
-def test_values_that_are_all_the_median_itself_are_taken_for_nothing_beside_it():
+def test_equal_values():
     assert median_interval(np.ones(12)) == (1, 1, 1 - 2 * boundary(12)[1])
     assert Check("x", np.ones(12), low=1.0).answer == "holds"
 
@@ -100,7 +95,7 @@ def one_sided(looks: tuple[int, ...]) -> float:
 
 
 @pytest.mark.parametrize(("looks", "probability"), [((5, 10, 15, 20), 0.018), ((10, 15, 20), 0.003)])
-def test_groups_of_seeds_hardly_ever_contradict_one_another_where_five_of_five_are_confirmed(looks, probability):
+def test_groups_of_seeds_hardly_contradict_one_another(looks, probability):
     # that of four groups one decides a check one way and another the other way, at worst
     each = one_sided(looks)
     assert 1 - 2 * (1 - each) ** 4 + (1 - 2 * each) ** 4 == pytest.approx(probability, abs=5e-4)

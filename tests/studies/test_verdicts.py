@@ -3,8 +3,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from experiments.output_alignment.claims import CLAIMS
 from support.records import record
@@ -30,7 +28,7 @@ def check(values, **how) -> Check:
         ({"low": 30, "centre": 10}, (20, INFINITY), (50, INFINITY)),
     ],
 )
-def test_half_and_twice_a_threshold_are_counted_from_its_centre(how, half, twice):
+def test_half_and_twice_by_hand(how, half, twice):
     first = check([1.0], **how)
     for factor, bounds in ((0.5, half), (2.0, twice)):
         assert (first.at(factor).low, first.at(factor).high) == bounds
@@ -46,7 +44,7 @@ def test_some_thresholds_have_no_other(how):
     assert (first.at(0.5).low, first.at(2.0).high) == (first.low, first.high)
 
 
-def test_a_verdict_is_judged_anew_where_its_thresholds_lie():
+def test_verdicts_at_other_thresholds():
     ratio, gain = check([0.6] * 10, high=1.0), check([0.1] * 10, low=0.0)
     verdict = Verdict(CLAIMS["1a"], "Figure 1", [ratio, gain], [])
     assert [verdict.at(factor).word for factor in (0.5, 1.0, 2.0)] == ["mixed", "holds", "holds"]
@@ -65,7 +63,7 @@ def judged_on(*checks: Check) -> Verdict:
 
 
 HOLDS, OPEN, FAILS = seeds(0), seeds(2), seeds(5)
-TEN, TWENTY = seeds(10, 10), seeds(20, 20)  # all on the wrong side
+TEN = seeds(10, 10)  # all on the wrong side
 UNTESTED = FAILS._replace(untested="none of the runs fits")
 
 
@@ -79,27 +77,23 @@ def estimated(low: float, high: float, coverage: float = 0.95) -> Check:
     ("checks", "word"),
     [
         ([HOLDS] * 12, "holds"),
+        ([seeds(3, 3), HOLDS, OPEN], "few seeds"),
+        ([seeds(3, 3), FAILS, FAILS], "does not hold"),  # five of five in two checks of three
         ([FAILS], "does not hold"),
-        ([FAILS] * 12, "does not hold"),
         ([FAILS, OPEN], "undecided"),  # five of five: 30.66 in one check, in one of two 15.4 on average
         ([FAILS, HOLDS], "undecided"),
         ([FAILS, FAILS, OPEN], "does not hold"),  # 20.5
         ([FAILS, FAILS, HOLDS], "mixed"),
         ([FAILS, FAILS, FAILS, HOLDS, HOLDS], "undecided"),  # 18.4
-        ([FAILS, FAILS, HOLDS, HOLDS], "undecided"),
         ([*[FAILS] * 8, *[OPEN] * 4], "does not hold"),
-        ([*[FAILS] * 8, HOLDS, *[OPEN] * 3], "mixed"),
         ([*[FAILS] * 7, HOLDS, *[OPEN] * 4], "undecided"),
-        ([FAILS, HOLDS, *[OPEN] * 10], "undecided"),
         ([HOLDS] * 11 + [OPEN], "undecided"),
         ([TEN, HOLDS], "mixed"),  # 972 in one of two; five of five in one of two support nothing
-        ([TEN, seeds(0, 10)], "mixed"),
-        ([TWENTY, *[seeds(0, 20)] * 5], "mixed"),
         ([seeds(19, 20), *[OPEN] * 11], "does not hold"),  # 19 of 20: 312 in one of twelve
         ([seeds(16, 20), *[OPEN] * 11], "undecided"),  # it fails, too
     ],
 )
-def test_a_claim_of_several_checks_is_refuted_by_their_mean_evidence(checks, word):
+def test_words_follow_from_mean_evidence(checks, word):
     assert judged_on(*checks).word == word
 
 
@@ -107,7 +101,6 @@ def test_a_claim_of_several_checks_is_refuted_by_their_mean_evidence(checks, wor
     ("checks", "word"),
     [
         ([UNTESTED], "not tested"),
-        ([UNTESTED, UNTESTED], "not tested"),
         ([UNTESTED, HOLDS], "undecided"),  # the claim says that all are true
         ([UNTESTED, FAILS], "undecided"),  # an untested check is no evidence, and counts in the mean
         ([UNTESTED, FAILS, FAILS], "does not hold"),
@@ -121,14 +114,14 @@ def test_what_is_not_tested_neither_holds_nor_fails(checks, word):
     assert not any(each.untested for each in found.open_checks)  # no more seeds would decide it
 
 
-def test_an_undecided_claim_rests_on_the_checks_that_leave_it_so():
+def test_witnesses_of_an_undecided_claim():
     assert judged_on(seeds(0, 3), OPEN).witnesses == Witnesses(3)  # it has no verdict for its three seeds
     assert judged_on(seeds(0, 6), OPEN).witnesses == Witnesses(5)
     assert judged_on(seeds(0, 6), FAILS).witnesses == Witnesses(5)
     assert judged_on(HOLDS, UNTESTED).witnesses == Witnesses(0)
 
 
-def test_intervals_that_lie_beside_the_range_are_evidence_too():
+def test_intervals_are_evidence_too():
     beside, within, across = estimated(-2.0, -1.0), estimated(1.0, 2.0), estimated(-1.0, 1.0)
     assert [each.answer for each in (beside, within, across)] == ["fails", "holds", "undecided"]
     assert judged_on(beside).word == judged_on(beside, beside).word == "does not hold"
@@ -154,57 +147,13 @@ def test_open_checks_are_those_that_may_change_the_verdict():
     assert judged_on(far, estimated(-1.0, 1.0)).open_checks[0].estimate is not None
 
 
-def test_half_and_twice_of_a_comparison_are_asked_for_more_seeds_and_are_no_other_reading_of_the_claim():
+def test_thresholds_of_a_comparison():
     for value, decided in ((0.4, True), (0.9, False), (1.1, False), (2.5, True)):
         ratio = check([value] * 5, high=1.0, compares=True)
         assert ratio.is_enough_for_auto == decided
         assert ratio.answer in ("holds", "fails")  # five of five decide, whatever the threshold
         assert (ratio.scales, ratio.at(0.5), ratio.at(2.0)) == (False, ratio, ratio)
     assert not check([0.4] * 5, high=1.0, centre=1.0, compares=True).is_enough_for_auto  # it has no other threshold
-
-
-def former_open_checks(checks: list[Check]) -> list[Check]:
-    """The open checks by the rules of before, when a check of fewer than five seeds had an answer, and any such that
-    failed refuted its claim."""
-
-    def answer(each: Check) -> str:
-        if each.untested:
-            return "not tested"
-        low, high, _ = each.interval
-        if each.low <= low and high < each.high:
-            return "holds"
-        return "undecided" if high >= each.low and low < each.high else "fails"
-
-    def is_decided(each: Check) -> bool:
-        if answer(each) == "undecided" or each.estimate is not None or each.untested:
-            return answer(each) != "undecided"
-        if len(each.values) == 5:
-            others = [each._scale(factor) for factor in (0.5, 2.0)]
-            return all(answer(o) == answer(each) and o.thresholds != each.thresholds for o in others)
-        return len(each.values) > 5
-
-    found = [answer(each) for each in checks]
-    refutes = any(len(each.values) < 5 for each in checks if each.estimate is None) or len(checks) == 1
-    is_undecided = "fails" in found and not refutes and sum(each.refutation for each in checks) / len(checks) < 20
-    return [
-        each
-        for each, word in zip(checks, found, strict=True)
-        if not is_decided(each) or (is_undecided and word == "fails")
-    ]
-
-
-@given(st.lists(st.tuples(st.integers(1, 12), st.integers(0, 12), st.sampled_from([0.0, 0.6, 0.4]), st.booleans())))
-def test_seeds_auto_spends_its_seeds_as_it_did_when_the_committed_studies_were_trained(drawn):
-    checks = [
-        check(np.repeat([0.5, 1.5], [min(low, number), number - min(low, number)]), low=bound)
-        for number, low, bound, _ in drawn
-    ]
-    checks = [
-        each._replace(untested="no run fits") if untested and not low % 4 else each
-        for each, (_, low, _, untested) in zip(checks, drawn, strict=True)
-    ]
-    checks.append(estimated(-1.0, 1.0))
-    assert judged_on(*checks).open_checks == former_open_checks(checks)
 
 
 SMALL = Claims[Evidence]()
@@ -227,7 +176,7 @@ def fit_of(levels, **series) -> Fit | None:
     return verdict.fit
 
 
-def test_a_verdict_is_judged_on_the_runs_that_fit_alone_too():
+def test_verdicts_on_runs_that_fit():
     runs = [*(trained(seed, 0.1, 0.5) for seed in range(5)), trained(5, 0.2, 0.5), trained(6, 0.3, 7.0)]
     lost = record(7, diverged_at=5)
     a, b = [*runs, lost], runs[:5]

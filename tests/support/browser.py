@@ -13,7 +13,6 @@ import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 SIZES = {"laptop": (1366, 768), "projector": (1024, 768)}
-PHONE = (390, 844)
 PATIENCE = 90.0  # seconds; a page that takes longer hangs
 # What the curves of a chart hold, by run; what a widget's text says.
 CURVES = """

@@ -1,12 +1,12 @@
-"""Configs of tests: Hydra composes one, and the others are made from it as those of a sweep are."""
+"""Configs of tests: Hydra composes one for each combination of groups, as in a sweep."""
 
 import json
 import re
 from functools import cache
 
-from synthlab.config.composition import Composed, compose, to_overrides
+from synthlab.config.base import resolve
+from synthlab.config.composition import Composer, compose, to_overrides
 from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import resolve
 
 # Settings of runs that take no time.
 QUICK = {"protocol": {"steps": 4, "batch": 4, "record_every": 2}, "evaluation": {"sequences": 8}, "test_length": 12}
@@ -22,14 +22,14 @@ def config(*overrides: str) -> RunConfig:
 def composed(*overrides: str) -> dict:
     """What Hydra composes of ``overrides``, in a hundredth of the time where they are plain."""
     try:
-        return _base().with_settings(dict(map(_setting, overrides)))
+        return _composer().compose(dict(map(_setting, overrides)))
     except ValueError:  # not plain, or refused, which Hydra words
         return compose(list(overrides))
 
 
 @cache
-def _base() -> Composed:
-    return Composed(compose([]))
+def _composer() -> Composer:
+    return Composer()
 
 
 def _setting(override: str) -> tuple[str, float | str | None]:

@@ -7,7 +7,6 @@ from classroom.charts.views import Dots, Reading, View
 from classroom.messages import Begun, Progress, Request, Stop
 from classroom.page import Options, Page
 from classroom.worker import Gone
-from synthlab.errors import InputError
 
 TEST_LENGTH, TRAIN_LENGTH = 6, 3
 READING = Reading("011011", 2, [1.0] * 6, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [[0.25] * 4], [[[0.0] * 4] * 4])
@@ -47,17 +46,14 @@ class Puppet:
 class Window:
     """A page with a puppet behind it, pressed and read by tests."""
 
-    def __init__(self, config, chooser, curves: int = 20, is_full: bool = False):
+    def __init__(self, config, chooser):
         self.puppets: list[Puppet] = []
-        self.is_full = is_full
         document = Document()
-        self.page = Page(document, self.hire, chooser, config[1], Options(curves, config[0].sequence))
+        self.page = Page(document, self.hire, chooser, config[1], Options(20, config[0].sequence))
         document.models.recompute = lambda: None  # most of what a press costs, and no browser follows the document
         self.page.open()
 
     def hire(self) -> Puppet:
-        if self.is_full:
-            raise InputError("Other windows are open")
         self.puppets.append(Puppet())
         return self.puppets[-1]
 

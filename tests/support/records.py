@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 
 from support.configs import config
-from synthlab.config.base import Config
-from synthlab.regression.construction import resolve
-from synthlab.regression.measures import METRICS
+from synthlab.config.base import Config, resolve
+from synthlab.regression.config import METRICS
 from synthlab.storage.records import Record
 from synthlab.training.execution import execute_together
 from synthlab.training.trained import TrainedModel

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import torch
 
+from synthlab.language.languages.source import Language
 from synthlab.models.encodings import NoPE
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.layers import ensemble_parameter, gather_rows, init_normal
+from synthlab.positions.samplers import Contiguous
 from synthlab.regression.tasks import Length, Task
-from synthlab.sweeps.trackers.base import Track, Tracker
+from synthlab.sequences.tasks import PROBLEMS
+from synthlab.sweeps.trackers import Tracker
 
 TRIED = 4  # sequences that a task is asked about before training
 
@@ -33,10 +36,7 @@ class Log(Tracker):
     def begin(self, config):
         with open(self.path, "a") as file:
             file.write(f"{config.id}\n")
-        return Quiet()
 
-
-class Quiet(Track):
     def point(self, step, loss):
         pass
 
@@ -58,6 +58,22 @@ class Backwards(Encoding):
 class Half(Task):
     def targets(self, x):
         return x / 2
+
+
+class Mirror(PROBLEMS["reverse"]):
+    def __init__(self):
+        super().__init__(symbols=3)
+
+
+class Coins(Language):
+    vocabulary = 4
+
+    def draw(self, batch, length, generator, held_out=False):
+        return torch.randint(4, (batch, length), generator=generator)
+
+
+class Steps(Contiguous):
+    pass
 
 
 class Stubborn(Encoding):

@@ -12,20 +12,15 @@ import pytest
 from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
 
-from support.configs import composed
 from synthlab.config.hydra_errors import LAUNCHERS
-from synthlab.regression.construction import resolve
 from synthlab.storage.store import Store
-from synthlab.sweeps.launchers import Batches, split_batches
-from synthlab.training.devices import count_cores
-from synthlab.training.ensembles import seconds
 
 SWEEP = ["task=mean,length", "encoding=nope,rope", "seed=range(3)", "protocol.steps=50", "evaluation.sequences=8"]
 RUNS = 12
 
 
 def sweep(results: Path, *more: str, **environment: str) -> subprocess.CompletedProcess:
-    words = [sys.executable, "-m", "synthlab", "-m", *SWEEP, f"results={results}", *more]
+    words = [sys.executable, "-m", "synthlab", "-m", *SWEEP, f"results='{results}'", *more]
     everything = {**os.environ, **environment, "OMP_NUM_THREADS": "1"}
     cwd = Path(__file__).parents[1]
     return subprocess.run(words, cwd=cwd, env=everything, capture_output=True, text=True, timeout=300, check=False)
@@ -42,7 +37,7 @@ def serial(tmp_path_factory) -> dict[str, str]:
     results = tmp_path_factory.mktemp("serial")
     done = sweep(results, "workers=1")
     assert done.returncode == 0, done.stderr
-    return numbers(results)
+    return read_numbers(results)
 
 
 # A SLURM of one machine: it runs what is submitted, and loses the node of the array's tasks in FAKE_LOST.
@@ -105,42 +100,38 @@ def needs(launcher: str) -> None:
 def test_a_sweep_makes_the_same_records_through_every_launcher(tmp_path, serial, launcher, slurm):
     if launcher != "basic":
         needs(launcher)
-    results = tmp_path / "re sults, odd=name"  # jobs find their files whatever the folder is called
-    results = tmp_path / "results" if launcher in ("basic", "submitit_slurm") else results  # sbatch takes no spaces
-    given = f"results='{results}'"
-    how = ["tag=pilot", "batches.minutes=0.001"]
-    done = sweep(tmp_path / "x", f"hydra/launcher={launcher}", given, *how, **slurm)
+    # Jobs find their files whatever the folder is called; only sbatch takes no spaces.
+    results = tmp_path / ("results" if launcher == "submitit_slurm" else "re sults, odd=name")
+    how = [f"hydra/launcher={launcher}", "workers=2"]
+    done = sweep(results, *how, "tag=pilot", **slurm)
     assert done.returncode == 0, done.stderr
-    assert numbers(results) == serial
+    assert read_numbers(results) == serial
     assert Store(results).tags == dict.fromkeys(serial, ("pilot",))
     assert f"{RUNS} done, 0 failed, 0 skipped, 0 left" in done.stderr
     assert "Traceback" not in done.stderr
     if launcher != "basic":
-        (jobs_folder,) = results.glob("sweeps/*/*/jobs")
-        batches = [json.loads(path.read_text())["runs"] for path in jobs_folder.iterdir()]
-        assert sum(map(len, batches)) == RUNS
-        assert len(batches) == (2 if launcher != "submitit_local" else min(2, count_cores()))
-    again = sweep(tmp_path / "x", f"hydra/launcher={launcher}", given, **slurm)
+        jobs = [json.loads(path.read_text())["runs"] for path in results.glob("sweeps/*/*/jobs/*")]
+        assert [len(runs) for runs in jobs] == [RUNS / 2] * 2
+    again = sweep(results, *how, **slurm)
     assert again.returncode == 0, again.stderr
     assert f"0 done, 0 failed, {RUNS} skipped, 0 left" in again.stderr
 
 
 @pytest.mark.slow
-def test_a_lost_node_is_told_and_the_same_sweep_again_makes_the_rest(tmp_path, serial, slurm):
+def test_the_runs_of_a_lost_node_are_missing_until_the_same_sweep_trains_them(tmp_path, serial, slurm):
     needs("submitit_slurm")
-    launcher = ["hydra/launcher=submitit_slurm", "batches.minutes=0.001"]
-    done = sweep(tmp_path, *launcher, **slurm, FAKE_LOST="1")
+    how = ["hydra/launcher=submitit_slurm", "hydra.launcher.array_parallelism=2", "hydra.launcher.partition=short"]
+    done = sweep(tmp_path, *how, **slurm, FAKE_LOST="1")
     assert done.returncode == 1, done.stderr
     assert "failed: submitit_slurm ended early (UncompletedJobError: " in done.stderr
-    kept = set(Store(tmp_path).ids())
-    assert 0 < len(kept) < RUNS
-    assert f"missing: {RUNS - len(kept)} of {RUNS} runs; the same command goes on from there" in done.stderr
-    again = sweep(tmp_path, *launcher, **slurm)
+    assert len(list(Store(tmp_path).ids())) == RUNS / 2
+    assert f"missing: {RUNS // 2} of {RUNS} runs; the same command goes on from there" in done.stderr
+    again = sweep(tmp_path, *how, **slurm)
     assert again.returncode == 0, again.stderr
-    assert numbers(tmp_path) == serial
+    assert read_numbers(tmp_path) == serial
     script = Path(slurm["FAKE_SLURM"], "script").read_text()
-    for line in ("--cpus-per-task=1", "--mem=2GB", "--time=120", "--signal=USR2@60"):
-        assert f"#SBATCH {line}" in script
+    for option in ("--cpus-per-task=1", "--mem=2GB", "--time=120", "--signal=USR2@60", "--partition=short"):
+        assert f"#SBATCH {option}" in script
     assert "export OMP_NUM_THREADS=1" in script
 
 
@@ -148,28 +139,14 @@ def test_a_lost_node_is_told_and_the_same_sweep_again_makes_the_rest(tmp_path, s
 @pytest.mark.parametrize("launcher", ["joblib", "ray"])
 def test_a_run_that_kills_its_job_costs_no_other(tmp_path, launcher):
     needs(launcher)
-    deadly = ["task.name=mean,support.user_classes:Deadly", "encoding=nope", "seed=0,1", "batches.minutes=0.001"]
-    deadly += ["hydra.launcher.n_jobs=2"] if launcher == "joblib" else []  # of one, it makes no process
-    done = sweep(tmp_path, f"hydra/launcher={launcher}", *deadly)
-    for _ in range(5):
-        if "0 left" in done.stderr.splitlines()[-1] or "failed: 2 of 4" in done.stderr:
-            break
+    deadly = ["task.name=mean,support.user_classes:Deadly", "encoding=nope", "seed=0,1", "workers=2"]
+    for _ in range(6):  # the same sweep again, until a killed run has been tried alone
         done = sweep(tmp_path, f"hydra/launcher={launcher}", *deadly)
+        if "failed: 2 of 4" in done.stderr:
+            break
     assert "failed: 2 of 4 runs" in done.stderr, done.stderr
     assert done.stderr.count("its worker was killed twice") == 2
     assert len(list(Store(tmp_path).ids())) == 2
-
-
-def test_runs_are_cut_into_jobs_of_the_length_asked_for():
-    kinds = [resolve(composed(f"encoding={name}")) for name in ("nope", "rope")]
-    configs = [kind.with_seeds({"seed": seed}) for seed in range(40) for kind in kinds]
-    total = sum(seconds([each]) for each in configs)
-    assert len(split_batches(configs, Batches(minutes=1000.0, at_most=None))) == 1
-    many = split_batches(configs, Batches(minutes=0.5, at_most=None))
-    assert 2 <= len(many) <= total / 30 + 1
-    assert sorted(each.id for part in many for each in part) == sorted(each.id for each in configs)
-    assert len(split_batches(configs, Batches(minutes=0.5, at_most=2))) == 2
-    assert len(split_batches(configs, Batches(minutes=0.001, at_most="cores"))) <= count_cores()
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)

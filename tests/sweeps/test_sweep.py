@@ -20,6 +20,8 @@ from synthlab.storage.store import Store
 from synthlab.sweeps.ranking import rank_runs, render_rankings, summarize_run
 from synthlab.sweeps.sweep import Sweep, ensure
 
+BROKEN = "task=support.user_classes:Broken"
+
 
 @pytest.fixture
 def flag(tmp_path, monkeypatch) -> Path:
@@ -36,7 +38,7 @@ def test_a_failed_run_has_a_status_a_tag_and_a_traceback_and_the_others_are_trai
     with pytest.raises(RunsFailed) as caught:
         ensure([good[0], bad, good[1]], store, progress=False)
     assert caught.value.lines[0].startswith("failed: 1 of 3 runs")
-    assert caught.value.lines[1].endswith(f"{bad.id} seed=0: ZeroDivisionError: over and under")
+    assert caught.value.lines[1].endswith(f"{bad.id} seed=0: {BROKEN}: ZeroDivisionError: over and under")
     assert all(map(store.holds, good))
     assert store.ids("failed") == [bad.id]
     failure = store.failure(bad)
@@ -116,7 +118,8 @@ def test_a_sweep_goes_on_after_failures_and_names_them(invoke, quick, tmp_path, 
     assert outcome.status == 1
     assert "2 done, 2 failed, 0 skipped, 0 left" in outcome.err
     assert f"failed: 2 of 4 runs; the traceback of each: synthlab show ID results={tmp_path}" in outcome.err
-    assert len(re.findall(r"^  [0-9a-f]{16} seed=[01]: ZeroDivisionError: over and under$", outcome.err, re.M)) == 2
+    told = rf"^  [0-9a-f]{{16}} seed=[01]: {BROKEN}: ZeroDivisionError: over and under$"
+    assert len(re.findall(told, outcome.err, re.M)) == 2
     assert "Traceback" not in outcome.err + outcome.out
     flag.unlink()
     assert invoke("synthlab", *arguments).status == 1  # what failed is left alone

@@ -2,6 +2,7 @@ import math
 import pickle
 import sys
 import types
+from contextvars import ContextVar
 from dataclasses import replace
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -10,20 +11,17 @@ import pytest
 import yaml
 
 from support.configs import config
+from synthlab.config.base import resolve
 from synthlab.config.composition import conf_dir
 from synthlab.errors import InputError
-from synthlab.regression.construction import resolve
-from synthlab.regression.measures import METRICS, horizon
+from synthlab.regression.config import METRICS, horizon
 from synthlab.storage.records import Record
-from synthlab.sweeps.trackers import Followed, tracker_of
-from synthlab.sweeps.trackers.base import Track, Tracker, outcome
+from synthlab.sweeps.trackers import TRACKERS, Tracker, Tracks, outcome, tracker_of
 from synthlab.training.execution import execute_together
-
-SETTINGS = {"none": {}, "wandb": {"project": "lab", "mode": "offline", "group": "tests"}, "tensorboard": {}}
 
 
 class Notes(Tracker):
-    """A user's own tracker: what it was told, by run; it breaks at the calls named in ``breaks``."""
+    """A tracker that notes its calls, by run, and fails in the calls named in ``breaks``."""
 
     seen: dict[str, list] = {}  # noqa: RUF012
 
@@ -31,31 +29,26 @@ class Notes(Tracker):
         self.breaks = breaks
 
     def begin(self, config):
-        self.told(config.id, "begin")
-        return Note(self, config.id)
-
-    def told(self, run: str, call: str, *what):
-        self.seen.setdefault(run, []).append((call, *what))
-        if call in self.breaks.split():
-            raise OSError("the disk\nis full")
-
-
-class Note(Track):
-    def __init__(self, notes: Notes, run: str):
-        self.notes, self.run = notes, run
+        self.run = config.id
+        self.note("begin")
 
     def point(self, step, loss):
-        self.notes.told(self.run, "point", step, loss)
+        self.note("point", step, loss)
 
     def end(self, record, error=None):
-        self.notes.told(self.run, "end", record, error)
+        self.note("end", record, error)
+
+    def note(self, call: str, *what):
+        self.seen.setdefault(self.run, []).append((call, *what))
+        if call in self.breaks.split():
+            raise OSError("the disk\nis full")
 
 
 OWN = f"{__name__}:Notes"
 
 
 @pytest.fixture(autouse=True)
-def _forgotten():
+def _forget():
     Notes.seen.clear()
 
 
@@ -64,71 +57,62 @@ def configs(*overrides: str, seeds: int = 3):
     return [run.with_seeds({"seed": seed}) for seed in range(seeds)]
 
 
-def followed(tracker, stack) -> list[Record]:
-    """The records of a stack that ``tracker`` follows."""
-    with tracker.follow(stack) as tracks:
+def follow(tracker, stack) -> list[Record]:
+    """Train runs side by side and show them; return their records."""
+    with Tracks(tracker, stack) as tracks:
         records = execute_together(stack, tracks.observe)
         tracks.end(records)
     return records
 
 
-def same(a: Record, b: Record) -> bool:
+def is_same(a: Record, b: Record) -> bool:
     return a.config == b.config and a.metrics.equals(b.metrics) and a.training.equals(b.training)
 
 
-def tracker(name: str, folder: Path) -> Followed:
-    if name != "none":
-        pytest.importorskip(name, reason=f"needs the extra {name}")
-    return tracker_of({"name": name, **({} if name == "none" else {"folder": str(folder)}), **SETTINGS[name]})
-
-
-def test_points_arrive_at_every_record_every_and_records_at_the_end():
+def test_a_tracker_gets_each_point_of_the_curve_and_the_record():
     stack = configs("protocol.steps=6", "protocol.record_every=2")
-    records = followed(tracker_of({"name": OWN}), stack)
-    assert all(same(record, alone) for record, alone in zip(records, execute_together(stack), strict=True))
-    assert set(Notes.seen) == {config.id for config in stack}
+    records = follow(tracker_of({"name": OWN}), stack)
+    assert all(map(is_same, records, execute_together(stack)))
     for record in records:
         begin, *points, end = Notes.seen[record.config.id]
         assert begin == ("begin",)
         assert points == [("point", *row) for row in record.training.itertuples(index=False)]
         assert [step for _, step, _ in points] == [2, 4, 6]
-        assert end[1] is record
-        assert end[2] is None
+        assert end == ("end", record, None)
 
 
 def test_a_run_that_diverges_has_no_more_points():
     stack = configs("protocol.optimizer=sgd")
     stack = [stack[0], resolve(stack[1].model_dump() | {"protocol": {**stack[1].protocol.model_dump(), "lr": 1e30}})]
-    records = followed(tracker_of({"name": OWN}), stack)
+    records = follow(tracker_of({"name": OWN}), stack)
     assert [record.status for record in records] == ["finished", "diverged"]
     for record in records:
         points = Notes.seen[record.config.id][1:-1]
         assert len(points) == len(record.training)
         assert all(math.isfinite(loss) for _, _, loss in points)
-    assert outcome(records[1]) == {"status": "diverged", "diverged_at": records[1].diverged_at}
 
 
 @pytest.mark.parametrize("error", [RuntimeError("out of\nmemory"), KeyboardInterrupt()])
-def test_a_run_that_breaks_off_ends_without_a_record(error):
-    stack, told = configs(), tracker_of({"name": OWN})
-    with pytest.raises(type(error)), told.follow(stack):
+def test_a_run_that_is_interrupted_ends_without_a_record(error):
+    stack = configs()
+    with pytest.raises(type(error)), Tracks(tracker_of({"name": OWN}), stack):
         raise error
-    said = {"RuntimeError": "RuntimeError: out of memory", "KeyboardInterrupt": "KeyboardInterrupt"}
-    for each in stack:
-        assert Notes.seen[each.id] == [("begin",), ("end", None, said[type(error).__name__])]
+    line = {"RuntimeError": "RuntimeError: out of memory", "KeyboardInterrupt": "KeyboardInterrupt"}
+    assert Notes.seen == {each.id: [("begin",), ("end", None, line[type(error).__name__])] for each in stack}
 
 
 @pytest.mark.parametrize("call", ["begin", "point", "end"])
-def test_a_tracker_that_fails_costs_no_run_and_says_so_once(capsys, call):
+def test_a_tracker_that_fails_ends_no_run_and_is_given_up_with_one_line(capsys, call):
     stack, failing = configs(), tracker_of({"name": OWN, "breaks": call})
-    records = [followed(failing, stack), followed(pickle.loads(pickle.dumps(failing)), stack)]
-    assert all(same(record, alone) for record, alone in zip(records[0], execute_together(stack), strict=True))
-    said = f"tracker={OWN}: given up (OSError: the disk is full); runs go on without it\n"
-    assert capsys.readouterr() == ("", said)
-    assert sum(told[0] == call for run in Notes.seen.values() for told in run) == 1
+    records = follow(failing, stack)
+    follow(pickle.loads(pickle.dumps(failing)), stack)
+    assert all(map(is_same, records, execute_together(stack)))
+    line = f"tracker={OWN}: given up (OSError: the disk is full); runs go on without it\n"
+    assert capsys.readouterr() == ("", line)
+    assert sum(each[0] == call for run in Notes.seen.values() for each in run) == 1
 
 
-def test_the_outcome_is_in_a_few_numbers():
+def test_the_outcome_of_a_run():
     (record,) = execute_together(configs(seeds=1))
     ended = outcome(record)
     assert list(ended) == ["status", "horizon", *(f"last_{name}" for name in METRICS)]
@@ -138,34 +122,39 @@ def test_the_outcome_is_in_a_few_numbers():
     assert outcome(replace(record, diverged_at=3)) == {"status": "diverged", "diverged_at": 3}
 
 
+def test_no_tracker_is_none():
+    assert tracker_of({"name": "none"}) is None
+
+
 @pytest.mark.parametrize(
     ("config", "line"),
     [
-        ({"name": "wandbb"}, "tracker=wandbb: unknown, did you mean wandb?; choose from none, wandb, tensorboard"),
-        ({"name": "tensorboard", "foldr": "x", "folder": "x"}, "tracker.foldr=x: unknown key, did you mean folder?;"),
-        ({"name": "wandb", "project": "p", "folder": "x", "mode": "of"}, "tracker.mode=of: must be 'online', "),
-        ({"name": "builtins:dict"}, "tracker=builtins:dict: must be a subclass of synthlab.sweeps.trackers.base.Trac"),
+        ({"name": "wandbb"}, "tracker=wandbb: unknown, did you mean wandb?"),
+        ({"name": "tensorboard", "foldr": "x", "folder": "x"}, "tracker.foldr=x: unknown key, did you mean folder?"),
+        ({"name": "tensorboard", "folder": "s3://x"}, "tracker.folder=s3://x: must be a folder of this machine"),
+        ({"name": "builtins:dict"}, "tracker=builtins:dict: must be a subclass of synthlab.sweeps.trackers.Tracker"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(config, line):
+def test_an_invalid_tracker_is_one_line(config, line):
+    if "tensorboard" in config["name"]:
+        pytest.importorskip("tensorboard")
     with pytest.raises(InputError) as refused:
         tracker_of(config)
     assert len(refused.value.lines) == 1
     assert refused.value.lines[0].startswith(line)
 
 
-@pytest.mark.parametrize("name", ["wandb", "tensorboard"])
+@pytest.mark.parametrize("name", TRACKERS)
 @pytest.mark.parametrize("spec", [None, ModuleSpec("a folder of that name", None, is_package=True)])
-def test_a_missing_package_is_refused_before_training(name, spec, monkeypatch):
+def test_a_missing_package_is_one_line_before_training(name, spec, monkeypatch):
     monkeypatch.setattr("synthlab.errors.find_spec", lambda package: spec)
     with pytest.raises(InputError) as refused:
         tracker_of({"name": name, **yaml.safe_load((conf_dir() / "tracker" / f"{name}.yaml").read_text())})
-    line = f"tracker={name}: needs {name}; pip install -e '.[{name}]'"
-    assert refused.value.lines == (line,)
+    assert refused.value.lines == (f"tracker={name}: needs {name}; pip install -e '.[{name}]'",)
 
 
-def events(folder: Path):
-    """A run's scalars by tag, as (step, value), and its text by tag."""
+def read_events(folder: Path):
+    """Return a run's scalars by tag, as (step, value), and its texts by tag."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     read = EventAccumulator(str(folder), size_guidance={"scalars": 0, "tensors": 0}).Reload()
@@ -174,95 +163,98 @@ def events(folder: Path):
     return scalars, {tag.removesuffix("/text_summary"): word[0].decode() for tag, word in words.items() if word}
 
 
-def test_tensorboard_shows_each_run_of_a_stack(tmp_path, capfd):
-    records = followed(tracker("tensorboard", tmp_path), configs())
+def test_tensorboard_shows_each_run_and_one_that_begins_again_once(tmp_path, capfd):
+    pytest.importorskip("tensorboard", reason="needs the extra tensorboard")
+    tracker, stack = tracker_of({"name": "tensorboard", "folder": str(tmp_path)}), configs(seeds=2)
+    with Tracks(tracker, stack) as tracks:
+        tracks.observe(2, [5.0, 6.0])
+        tracks.observe(100, [4.0, 3.0])
+        tracks.end([None, None], "killed")
+    scalars, text = read_events(tmp_path / stack[0].id)
+    assert (scalars["train/loss"], text) == ([(2, 5.0), (100, 4.0)], {"status": "failed", "error": "killed"})
+    records = follow(tracker, stack)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(record.config.id for record in records)
     for record in records:
-        scalars, text = events(tmp_path / record.config.id)
+        scalars, text = read_events(tmp_path / record.config.id)
         assert scalars["train/loss"] == [(row.step, pytest.approx(row.loss)) for row in record.training.itertuples()]
         for name in METRICS:
             values = zip(record.metrics["length"], record.metrics[name], strict=True)
             assert scalars[f"test/{name}"] == [(length, pytest.approx(value)) for length, value in values]
         assert scalars["summary/horizon"] == [(0, outcome(record)["horizon"])]
-        assert scalars["summary/last_mse"] == [(0, pytest.approx(outcome(record)["last_mse"]))]
-        assert text == {"status": "finished"}
+        assert text["status"] == "finished"
     assert capfd.readouterr() == ("", "")
 
 
-def test_tensorboard_shows_a_run_anew_without_its_first_attempt(tmp_path):
-    following, stack = tracker("tensorboard", tmp_path), configs(seeds=1)
-    folder = tmp_path / stack[0].id
-    with following.follow(stack) as tracks:
-        tracks.observe(2, [5.0])
-        tracks.observe(100, [4.0])
-        tracks.end([None], "killed")
-    assert events(folder) == ({"train/loss": [(2, 5.0), (100, 4.0)]}, {"status": "failed", "error": "killed"})
-    (record,) = followed(following, stack)
-    scalars, text = events(folder)
-    assert scalars["train/loss"] == [(row.step, pytest.approx(row.loss)) for row in record.training.itertuples()]
-    assert text == {"status": "finished"}
-
-
 class Hub(types.ModuleType):
-    """W&B as far as the tracker calls it: what it is told, by the run's id."""
+    """The calls of W&B and Trackio that the lab makes, and what they were given, by the run's name or id."""
 
-    def __init__(self):
-        super().__init__("wandb")
-        self.__spec__ = ModuleSpec("wandb", None, is_package=True)
+    current = ContextVar("current", default=None)
+
+    def __init__(self, name: str):
+        super().__init__(name)
+        self.__spec__ = ModuleSpec(name, None, is_package=True)
         self.runs: dict[str, list[types.SimpleNamespace]] = {}
         self.setup, self.termsetup, self.Settings = lambda: None, lambda *_: None, dict
 
     def init(self, **about):
-        run = types.SimpleNamespace(about=about, rows=[], summary={}, axes={}, ended=None)
-        run.log = run.rows.append
+        print("* Created new run")
+        run = types.SimpleNamespace(about=about, curve=[], rows=[], axes={}, ended=None)
+        if "embed" in about and self.current.get() is not None:  # Trackio has one run at a time in each context
+            self.current.get().finish()
+        self.current.set(run)
+        run.log = lambda values, step=None: (
+            run.rows.append(values) if step is None else run.curve.append((step, values))
+        )
         run.define_metric = lambda name, step_metric=None, hidden=None: run.axes.update({name: step_metric})
-        run.finish = lambda exit_code: setattr(run, "ended", exit_code)
-        self.runs.setdefault(about["id"], []).append(run)
+        run.finish = lambda exit_code=0: setattr(run, "ended", exit_code)
+        self.runs.setdefault(about.get("id", about["name"]), []).append(run)
         return run
 
 
-@pytest.fixture
-def hub(monkeypatch):
-    monkeypatch.setattr("synthlab.sweeps.trackers.wandb_tracker.require", lambda *_, **__: None)
-    monkeypatch.setitem(sys.modules, "wandb", Hub())
-    return sys.modules["wandb"]
-
-
-def test_wandb_shows_each_run_of_a_stack(hub, tmp_path):
-    about = {"name": "wandb", "folder": str(tmp_path), **SETTINGS["wandb"]}
-    records = followed(tracker_of(about, tag="pilot"), configs())
-    assert set(hub.runs) == {record.config.id for record in records}
-    for record in records:
-        (run,) = hub.runs[record.config.id]
-        assert run.about["config"] == record.config.model_dump()
-        told = {key: run.about[key] for key in ("project", "group", "mode", "name", "tags")}
-        name = f"length nope log seed {record.config.seed}"
-        assert told == {"project": "lab", "group": "tests", "mode": "offline", "name": name, "tags": ["pilot"]}
-        curve = [{"step": row.step, "train/loss": row.loss} for row in record.training.itertuples()]
-        tests = record.metrics.rename(columns={name: f"test/{name}" for name in METRICS}).to_dict("records")
-        assert run.rows == [*curve, *tests]
-        assert run.axes == {"step": None, "length": None, "train/*": "step", "test/*": "length"}
-        assert run.summary == {**outcome(record), "error": None}
-        assert run.ended == 0
-
-
-def test_wandb_keeps_attempts_at_a_run_under_one_id(hub, tmp_path):
-    following = tracker_of({"name": "wandb", "folder": str(tmp_path), **SETTINGS["wandb"]})
-    stack = configs(seeds=1)
-    with pytest.raises(RuntimeError), following.follow(stack):
+@pytest.mark.parametrize("name", ["wandb", "trackio"])
+def test_wandb_and_trackio_show_each_run(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("synthlab.sweeps.trackers.require", lambda *_, **__: None)
+    monkeypatch.setitem(sys.modules, name, hub := Hub(name))
+    settings = {"folder": str(tmp_path), "mode": "offline"} if name == "wandb" else {"space_id": "me/lab"}
+    tracker = tracker_of({"name": name, "project": "lab", "group": "tests", **settings}, tag="pilot")
+    stack = configs()
+    with pytest.raises(RuntimeError), Tracks(tracker, stack):
         raise RuntimeError("gone")
-    followed(following, stack)
-    (attempts,) = hub.runs.values()
-    assert [attempt.ended for attempt in attempts] == [1, 0]
-    assert [attempt.summary["error"] for attempt in attempts] == ["RuntimeError: gone", None]
+    records = follow(tracker, stack)
+    assert len(hub.runs) == len(stack)
+    assert (capsys.readouterr().out == "") == (name == "trackio")  # W&B is told to be silent by its settings
+    for record, (failed, run) in zip(records, hub.runs.values(), strict=True):
+        assert failed.rows == [{"status": "failed", "error": "RuntimeError: gone"}]
+        assert failed.ended == (name == "wandb")
+        assert run.about.items() >= {"project": "lab", "group": "tests", "resume": "allow"}.items()
+        assert run.about["name"].startswith(f"length nope log seed {record.config.seed}")
+        assert record.config.id in (run.about.get("id"), run.about["name"].split()[-1])
+        assert run.about["config"].items() >= record.config.model_dump().items()
+        assert "pilot" in (run.about["tags"] if name == "wandb" else run.about["config"].values())
+        assert run.curve == [(row.step, {"train/loss": row.loss}) for row in record.training.itertuples()]
+        tests = record.metrics.rename(columns={metric: f"test/{metric}" for metric in METRICS}).to_dict("records")
+        assert run.rows == [*tests, {**outcome(record), "error": ""}]
+        assert run.axes == ({"length": None, "test/*": "length"} if name == "wandb" else {})
+        assert run.ended == 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["offline", "disabled"])
-def test_wandb_itself_leaves_nothing_but_its_folder(tmp_path, capfd, mode):
+def test_wandb_itself_writes_to_its_folder_alone(tmp_path, capfd, mode):
     pytest.importorskip("wandb", reason="needs the extra wandb")
-    following = tracker_of({"name": "wandb", "project": "lab", "folder": str(tmp_path), "mode": mode})
-    assert len(followed(following, configs(seeds=2))) == 2
-    assert [path.name for path in tmp_path.iterdir()] == ["wandb"] * (mode == "offline")
+    tracker = tracker_of({"name": "wandb", "project": "lab", "folder": str(tmp_path), "mode": mode})
+    assert len(follow(tracker, configs(seeds=2))) == 2
     assert len(list(tmp_path.glob("wandb/offline-run-*/*.wandb"))) == 2 * (mode == "offline")
     assert capfd.readouterr() == ("", "")
+
+
+def test_trackio_itself_keeps_each_run(tmp_path, capfd, monkeypatch):
+    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path))
+    trackio = pytest.importorskip("trackio", reason="needs the extra trackio")
+    tracker, stack = tracker_of({"name": "trackio", "project": "lab"}), configs(seeds=2)
+    records = follow(tracker, stack)
+    follow(tracker, stack[:1])  # continues under the same name
+    assert capfd.readouterr() == ("", "")
+    runs = {run.name.split()[-1]: run for run in trackio.Api().runs("lab")}
+    assert runs.keys() == {record.config.id for record in records}
+    assert all(runs[each.id].config["seed"] == each.seed for each in stack)

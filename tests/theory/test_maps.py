@@ -8,7 +8,7 @@ from synthlab.regression.outrep import OUTREPS, OutRepModule
 from theory.closed_forms.maps import FUNCTIONS, Map, find_largest
 
 
-def test_every_map_of_the_bench_but_the_family_of_powers_has_its_exact_twin():
+def test_every_fixed_map_has_an_exact_twin():
     fixed = {name for name, each in OUTREPS.items() if not issubclass(each, OutRepModule)}
     assert set(FUNCTIONS) == fixed - {"power"}
 

@@ -33,7 +33,7 @@ def dataset(task: str, train_length: int) -> tuple[np.ndarray, np.ndarray, np.nd
 
 @pytest.mark.parametrize("task", TARGETS)
 @pytest.mark.parametrize("train_length", [2, 3, 6])
-def test_the_unbound_optimum_is_least_squares_over_all_sequences(task, train_length):
+def test_unbound_optimum_is_least_squares(task, train_length):
     x, y, weight = dataset(task, train_length)
     root = np.sqrt(weight)
     solution, *_ = np.linalg.lstsq(x * root[:, None], y * root, rcond=None)
@@ -45,7 +45,7 @@ def test_the_unbound_optimum_is_least_squares_over_all_sequences(task, train_len
 
 @pytest.mark.parametrize("task", TARGETS)
 @pytest.mark.parametrize("train_length", [2, 3, 6])
-def test_no_direction_of_a_fine_search_beats_the_optimum_of_rank_one(task, train_length):
+def test_no_direction_beats_the_optimum_of_rank_one(task, train_length):
     x, y, weight = dataset(task, train_length)
     losses = []
     for angle in np.linspace(0, np.pi, 2001):
@@ -108,19 +108,19 @@ def test_the_closed_forms_are_the_optima(task):
 
 
 @pytest.mark.parametrize("task", TARGETS)
-def test_formulas_in_the_length_equal_sums_over_outcomes(task):
+def test_formulas_equal_sums(task):
     for length in range(1, 13):
         assert sympy.expand(error_formula(M, task).subs(L, length) - expected_error(M, task, length)) == 0
         assert sympy.expand(loss_formula(M, task).subs(N, length).doit() - training_loss(M, task, length)) == 0
 
 
-def test_a_head_of_dimension_one_changes_its_mind_about_reciprocals_at_fourteen():
+def test_rank_one_optimum_of_reciprocals_changes_at_14():
     constant, contrast = (theory.optimum("length", n, 1, outrep="reciprocal").outputs for n in (13, 14))
     assert len(set(constant)) == 1
     assert contrast[0, 0] == contrast[1, 1] == -contrast[0, 1] == -contrast[1, 0]
 
 
-def test_of_two_minima_both_are_found_and_neither_is_called_unique():
+def test_two_minima_are_found():
     # A target of the length alone treats both symbols alike, so a minimum that does not has a mirror image.
     heights = {1: -3, 2: -3, 3: 4}
     found = minima(mixture(lambda ones, length: Fraction(heights[length]), 3))
@@ -167,7 +167,7 @@ def test_under_bos_and_maps_no_small_step_lowers_the_loss(bos):
         assert sympy.N(loss(outputs + step), 40) > least < sympy.N(loss(outputs - step), 40)
 
 
-def test_with_bos_the_shifted_reciprocal_of_the_length_is_exact():
+def test_with_bos_shifted_reciprocals_are_exact():
     best = theory.optimum("length", 10, 1, outrep="reciprocal", shift=1, bos=True)
     assert best.outputs == Matrix([[0, 0, 1], [0, 0, 1]])
     assert (best.loss, best.is_unique) == (0, True)

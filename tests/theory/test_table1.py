@@ -43,7 +43,7 @@ def test_the_coefficients_of_the_printed_columns():
     assert interval(pearson(MISALIGNMENT, PERPLEXITY), 7) == pytest.approx((0.751, 0.994), abs=5e-4)
 
 
-def test_no_columns_that_round_to_the_printed_ones_come_nearer_to_zero():
+def test_range_of_rounded_columns():
     generator = np.random.default_rng(0)
     for column, ends in ((PERPLEXITY, (0.613, 0.869)), (SCORE, (-0.892, -0.648))):
         low, high = range_when_rounded(TRAINING_LOSS, column)
@@ -55,18 +55,13 @@ def test_no_columns_that_round_to_the_printed_ones_come_nearer_to_zero():
     assert range_when_rounded((10, 20), (3, 8)) == (1, 1)
 
 
-def test_what_the_checker_accepts_and_what_it_leaves_open():
-    entry, ahead = PROPOSITION.entries
+def test_what_the_checker_accepts():
+    entry, _ = PROPOSITION.entries
     assert entry.check((0.67, -0.79)).status == Status.HOLDS  # the first by rounding
     assert entry.check((0.67, -0.56)).status == Status.HOLDS  # Spearman's
     assert entry.check((0.76, -0.56)).status == Status.FAILS  # one of each kind
     assert entry.check((0.67, 0.79)).status == Status.FAILS
-    assert entry.verdict.detail == (
-        "by Pearson LongBench-E has -0.79, in size at least 0.65 whatever was rounded; "
-        "by Spearman LongBench-E has -0.56"
-    )
     with pytest.raises(ArithmeticError, match="log PPL: 0.95 is not known to be out of reach"):
         entry.check((0.95, -0.79))
     with pytest.raises(ArithmeticError, match="no sign of r is certain"):
         range_when_rounded((1, 2, 3), (1, 2, 1))
-    assert "log PPL 0.96 [0.75, 0.99] against 0.76 [0.02, 0.96]" in ahead.why

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -6,6 +8,7 @@ from support.configs import config
 from synthlab import run
 from synthlab.errors import InputError
 from synthlab.regression.construction import build_models
+from synthlab.regression.family import NUMBERS
 from synthlab.regression.outrep import OUTREPS
 from synthlab.regression.tasks import TASKS
 from synthlab.training.execution import execute
@@ -31,9 +34,8 @@ def test_the_distribution_of_training_lengths_is_heeded():
 
 def test_learned_positions_beyond_training_stay_at_their_initial_values(monkeypatch):
     run, models = config("encoding=learned", "train_length=5"), []
-    monkeypatch.setattr(
-        "synthlab.regression.family.build_models", lambda c: models.append(build_models(c)) or models[0]
-    )
+    noting = replace(NUMBERS, build_models=lambda c: models.append(build_models(c)) or models[0])
+    monkeypatch.setattr("synthlab.regression.family.NUMBERS", noting)
     execute(run)
     before, after = (ensemble.encoding.vectors[0] for ensemble in (build_models([run]), models[0]))
     assert (before[7:] == after[7:]).all()
@@ -46,7 +48,6 @@ def test_learned_positions_beyond_training_stay_at_their_initial_values(monkeypa
         ({"seeds": 0}, "seeds=0: must be a number of seeds, 1 or more"),
         ({"seeds": []}, r"seeds=\[\]: must be a number of seeds"),
         ({"seeds": 2, "seed": 1}, "seeds=2: give either seed or seeds"),
-        ({"batches": {"minutes": 5}}, "batches={'minutes': 5}: only sweeps on the command line have launchers"),
         ({"launcher": "ray"}, "launcher=ray: only sweeps on the command line have launchers"),
     ],
 )

@@ -122,7 +122,6 @@ def test_every_family_trains_with_all_of_it(make, task):
             ["protocol.optimizer=torch.optim:SGD", "protocol.options.x=1"],
             "protocol.optimizer=torch.optim:SGD: cannot be",
         ),
-        (["protocol.optimizer=torch.optim:LBFGS"], "protocol.optimizer=torch.optim:LBFGS: cannot take a step"),
     ],
 )
 def test_bad_settings_are_refused_in_one_line(overrides, line):

@@ -70,17 +70,6 @@ def test_texts_of_several_lengths_are_answered_as_each_alone():
         torch.testing.assert_close(model.predict(torch.tensor([[0, 1, 1, 0]])).output, output[:1])
 
 
-def test_a_sequence_whose_attention_exceeds_the_memory_is_refused(monkeypatch):
-    [record] = execute_together([config("encoding=nope")])
-    model = record.model()
-    monkeypatch.setattr("synthlab.training.memory.find_available", lambda *_: 2.0**20)
-    assert len(model.predict(["01" * 20]).answer) == 1
-    with pytest.raises(InputError, match="^sequences: 1 x 1,000 symbols: takes .* of memory or more; must take less"):
-        model.predict(["01" * 500])
-    with pytest.raises(InputError, match="^sequences: 20 x 100 symbols: takes"):  # 20 sequences in a layer
-        model.run_with_cache(["01" * 50] * 20)
-
-
 @pytest.mark.parametrize(
     ("sequences", "message"),
     [

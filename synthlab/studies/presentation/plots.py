@@ -5,11 +5,10 @@ from typing import Any
 import pandas as pd
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
-from synthlab.analysis.columns import metric_of
 from synthlab.analysis.curves import band_note, draw_curves, draw_lines
 from synthlab.analysis.looks import STYLES
 from synthlab.analysis.names import SYMBOLS
-from synthlab.analysis.tables import aggregate_seeds, curves
+from synthlab.analysis.tables import aggregate_seeds, curves, metric_of
 from synthlab.config.families import families, kind_of_family
 from synthlab.config.registry import Registry
 from synthlab.errors import InputError

@@ -91,7 +91,7 @@ def solved(prompt: str) -> str:
     return " Paris"
 
 
-def test_who_reads_the_answers_off_the_texts_has_all_of_them(lm, data):
+def test_answers_read_off_the_texts_score_1(lm, data):
     """The texts are whole, of the length that is asked for, and what is written is scored."""
     import nltk
     import requests
@@ -112,7 +112,7 @@ def test_who_reads_the_answers_off_the_texts_has_all_of_them(lm, data):
     assert not [name for name in sys.modules if name.startswith("lm_eval.tasks.ruler")]
 
 
-def test_the_same_seed_makes_the_same_texts_and_another_seed_others(lm, data):
+def test_texts_depend_on_the_seed(lm, data):
     def prompts(seed: int) -> list[str]:
         seen: list[str] = []
         model = answering(llama(1500), lm.tokenizer, lambda prompt: seen.append(prompt) or "")
@@ -134,13 +134,9 @@ def test_what_lacks_is_named_with_its_place(lm, data, tmp_path, monkeypatch):
 
     line = refused(lm, "niah_single_2", data=tmp_path, lengths=[1200])
     assert f"put it into {tmp_path}/baber/paul_graham_essays/train.jsonl (named by the split" in line
-    assert f"put it into {tmp_path}/ruler/dev-v2.0.json" in refused(lm, "ruler_qa_squad", data=tmp_path)
     shutil.copytree(data, tmp_path / "part", ignore=shutil.ignore_patterns("nltk_data"))
     line = refused(lm, "niah_single_2", data=tmp_path / "part", lengths=[1200])
-    assert line == (
-        f"data={tmp_path}/part: lacks NLTK's punkt_tab; put it into "
-        f"{tmp_path}/part/nltk_data/tokenizers/punkt_tab/english"
-    )
+    assert line.startswith(f"data={tmp_path}/part: lacks NLTK's punkt_tab")
 
     def unreachable(*_, **__):
         raise requests.ConnectionError("no network")
@@ -149,15 +145,6 @@ def test_what_lacks_is_named_with_its_place(lm, data, tmp_path, monkeypatch):
     assert "give data=FOLDER and put it into FOLDER/ruler/hotpot_dev" in refused(lm, "ruler_qa_hotpot")
 
 
-@pytest.mark.parametrize("task", ["ruler_cwe", "ruler_fwe", "ruler_vt", "niah_single_1", "longcxt"])
-def test_lengths_without_room_for_a_text_end_with_one_line_and_never_spin(lm, data, task):
-    assert refused(lm, task, data=data, lengths=[150]).startswith(
-        ("lengths=150: must be at least", "tasks=niah_single")
-    )
-
-
-def test_a_tokenizer_of_which_the_example_takes_too_many_tokens_is_refused(lm, data):
-    from synthlab.huggingface.tokenizer import byte_tokenizer
-
-    line = refused(lm, "ruler_vt", data=data, lengths=[4000], tokenizer=byte_tokenizer())
-    assert line.startswith("tokenizer: must cut the example of ruler_vt into 500 tokens at most")
+@pytest.mark.parametrize("task", ["ruler_cwe", "ruler_vt"])
+def test_lengths_without_room_are_refused(lm, data, task):
+    assert refused(lm, task, data=data, lengths=[150]).startswith("lengths=150: ")

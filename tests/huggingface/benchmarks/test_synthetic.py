@@ -51,7 +51,7 @@ def solved(task: str, prompt: str) -> set[str]:
 @pytest.mark.parametrize("task", SYNTHETIC)
 @settings(max_examples=6, deadline=None)
 @given(length=st.integers(180, 1500), seed=st.integers(0, 10**6))
-def test_the_answer_follows_from_the_text_and_the_length_is_kept(task, encode, length, seed):
+def test_answer_follows_from_the_text(task, encode, length, seed):
     [sample] = samples(task, length, 1, encode, seed)
     assert solved(task, sample.prompt) == set(sample.answers)
     assert sample.tokens == len(encode(sample.prompt + sample.target)) <= length
@@ -93,13 +93,13 @@ def test_a_sample_of_few_tokens_by_hand(length, prompt, tokens):
     assert (sample.tokens, sample.room) == (tokens, 8)
 
 
-def test_fillers_take_what_no_unit_fits_the_longest_first():
+def test_fillers_by_hand():
     fillers = ((1.0, "xxx"), (1.0, "y"))
     draft = Draft([], iter([(0.0, "long " * 9)] * 9), "?", ("z",), 0, fillers=fillers)
     assert fit_to_length(draft, 14, str.encode, "it").prompt == "xxx xxx y\n?"
 
 
-def test_samples_are_the_same_for_any_count_and_differ_between_seeds():
+def test_samples_depend_on_the_seed_alone():
     few, many = (list(samples("facts", 300, count, str.encode, 5)) for count in (2, 4))
     assert many[:2] == few
     assert len({sample.prompt for sample in many}) == 4
@@ -109,10 +109,8 @@ def test_samples_are_the_same_for_any_count_and_differ_between_seeds():
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("needle", 40, 1, str.encode), "length=40: must be at least 52, which a text of needle takes"),
+        (("needle", 40, 1, str.encode), "length=40: must be at least 52"),
         (("needle", 10**6, 1, lambda text: [0] * min(len(text), 99)), "gets no more tokens from this tokenizer"),
-        (("nail", 60, 1, str.encode), "task=nail: must be one of needle, needle_keys"),
-        (("needle", 60, 1, str.encode, 0, 1.5), "depth=1.5: must be from 0"),
         (("common_words", 600, 1, str.encode, 0, 0.5), "depth=0.5: must be left out"),
     ],
 )
@@ -121,13 +119,7 @@ def test_what_cannot_be_had_ends_with_one_line(arguments, line):
         list(samples(*arguments))
 
 
-def test_a_list_of_words_that_runs_out_ends_with_one_line():
-    draft = Draft([], iter([(None, "a"), (None, "b")]), "?", ("c",), 0)
-    with pytest.raises(InputError, match="length=50: must be less; it has no longer text than 3 tokens"):
-        fit_to_length(draft, 50, lambda text: text.split(" "), "it")
-
-
-def test_words_of_tasks_are_no_words_of_the_background():
+def test_words_of_tasks_and_background_differ():
     spoken = " ".join([*words.SORTS, *words.THINGS, *words.VERBS, *words.PLACES, *words.SHORT]).lower()
     spoken += " the code of is one codes are let be equal to in words most common frequent "
     own = {*words.NAMES, *words.LONGER, *map(str.lower, (*words.PERSONS, *words.ROOMS))}

@@ -46,12 +46,11 @@ def written(folder):
     return {path.name: path.read_bytes() for path in folder.glob("evaluate/[0-9a-f]*/*") if path.parent.name != "parts"}
 
 
-def test_a_model_is_measured_and_measured_again_from_what_is_kept(evaluate, llama, tmp_path, monkeypatch):
+def test_a_model_is_measured_once(evaluate, llama, tmp_path, monkeypatch):
     monkeypatch.setattr("synthlab.huggingface.perplexity.report.draw_figure", draw_figure)
     first = evaluate(llama)
     assert first.status == 0, first.err
     assert first.err.startswith("documents: 2 of 3; 1 have fewer than 16 tokens\ncost: ")
-    assert first.out.split()[:7] == ["length", "disjoint", "strided", "sliding", "last", "misalignment", "excess"]
     files = written(tmp_path)
     table = pd.read_csv(next(tmp_path.glob("evaluate/*/perplexity.csv")))
     assert len(table) == 4 * 2
@@ -64,7 +63,7 @@ def test_a_model_is_measured_and_measured_again_from_what_is_kept(evaluate, llam
     assert written(tmp_path) == files
 
 
-def test_an_interrupted_evaluation_goes_on_where_it_was(evaluate, llama, tmp_path, monkeypatch):
+def test_an_interrupted_evaluation_goes_on(evaluate, llama, tmp_path, monkeypatch):
     whole = evaluate(llama)
     shutil.rmtree(tmp_path / "evaluate")
     from synthlab.huggingface.perplexity.measurements import Measurement
@@ -90,7 +89,7 @@ def test_an_interrupted_evaluation_goes_on_where_it_was(evaluate, llama, tmp_pat
     assert going_on.out == whole.out
 
 
-def test_another_model_text_or_setting_takes_nothing_from_what_is_kept(evaluate, llama, tmp_path):
+def test_other_settings_are_measured_anew(evaluate, llama, tmp_path):
     import torch
     from transformers import LlamaForCausalLM
 
@@ -129,7 +128,6 @@ def test_bad_models_are_refused_in_one_line(evaluate, llama, tmp_path):
         assert "Traceback" not in outcome.err
 
     refused(tmp_path / "nowhere", "there is no such folder; give a folder")
-    refused("0123456789abcdef", "there is no such record")
     refused(llama, "bos=document: the tokenizer has no token to begin", "bos=document")
     config = AutoConfig.from_pretrained(llama)
     config.vocab_size = 100
@@ -138,7 +136,7 @@ def test_bad_models_are_refused_in_one_line(evaluate, llama, tmp_path):
     assert not (tmp_path / "evaluate").exists()
 
 
-def test_an_interrupted_evaluation_on_tasks_goes_on_with_those_that_lack(invoke, llama, tmp_path, monkeypatch):
+def test_an_interrupted_evaluation_on_tasks_goes_on(invoke, llama, tmp_path, monkeypatch):
     pytest.importorskip("lm_eval")
     from synthlab.huggingface.benchmarks import published
 
@@ -166,8 +164,8 @@ def test_an_interrupted_evaluation_on_tasks_goes_on_with_those_that_lack(invoke,
     going_on = evaluate()
     assert "tasks: 4, of 8 samples; 2 of 4 are recorded" in going_on.err
     assert going_on.out.split("\n\n")[0] == whole.out.split("\n\n")[0]
-    for other in ("seed=1", "dtype=float64", "lengths=[141]", "task_limit=1"):
+    for other in ("seed=1", "dtype=float64"):
         outcome = evaluate(other)
         assert outcome.status == 0, (other, outcome.err)
         assert "recorded" not in outcome.err
-    assert len([*tmp_path.glob("evaluate/tasks-*/tasks.csv")]) == 5  # a folder for each setting
+    assert len([*tmp_path.glob("evaluate/tasks-*/tasks.csv")]) == 3  # a folder for each setting

@@ -3,11 +3,9 @@
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from support.causal import documents
-from synthlab.huggingface.perplexity.figure import average_bins
 from synthlab.huggingface.perplexity.measurements import Measurement
 from synthlab.huggingface.perplexity.scoring import DISTANCES, Part
 from synthlab.huggingface.perplexity.tables import ratio, tables
@@ -54,10 +52,3 @@ def test_tables_by_hand():
     assert list(contexts["context"]) == list(range(1, 8))
     assert contexts["loss"].to_numpy() == pytest.approx((1 + 2 * 2) / 3)
     assert set(made.documents["document"]) == {"0", "1"}
-
-
-def test_bins_keep_the_mean_and_short_lines_whole():
-    rows = pd.DataFrame({"context": range(1, 512), "loss": np.linspace(3, 2, 511)})
-    assert len(average_bins(rows)) <= 24
-    assert list(average_bins(rows)["loss"]) == sorted(average_bins(rows)["loss"], reverse=True)
-    assert list(average_bins(rows[:3])["context"]) == [1, 2, 3]

@@ -1,0 +1,1 @@
+"""The package in which Hydra finds the source of classes."""

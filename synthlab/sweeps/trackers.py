@@ -1,0 +1,294 @@
+"""Trackers: services that show runs while they train. Records and numbers do not depend on them."""
+
+import math
+import os
+import secrets
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
+from contextvars import copy_context
+from copy import copy
+from functools import partial
+from io import StringIO
+from pathlib import Path
+from typing import Any, Literal
+
+from synthlab.analysis.tables import horizon_of
+from synthlab.config.base import Config
+from synthlab.config.registry import Registry
+from synthlab.errors import InputError, escape, format_error, require
+from synthlab.storage.records import Record, flatten
+
+
+class Tracker(ABC):
+    """A service that shows a run while it trains. No number depends on it, and its failure ends no run.
+
+    The constructor's keyword arguments are the keys of the config group ``tracker``. It opens nothing, because trackers
+    are pickled on their way to workers. Each run then gets a copy of the tracker.
+
+    Attributes:
+        tag: The tag of the run; None without one. Set after the constructor.
+
+    Example:
+        >>> import synthlab
+        >>> class Say(synthlab.Tracker):
+        ...     def begin(self, config):
+        ...         print(f"seed {config.seed} begins")
+        ...     def point(self, step, loss):
+        ...         print(f"step {step}")
+        ...     def end(self, record, error=None):
+        ...         print(error or record.status)
+        >>> from synthlab.sweeps.trackers import Tracks
+        >>> records = synthlab.run(task="sum", seed=5, protocol={"steps": 2, "record_every": 1}, progress=False)
+        >>> with Tracks(Say(), [records[0].config]) as tracks:
+        ...     tracks.observe(1, [0.5])
+        ...     tracks.end(records)
+        seed 5 begins
+        step 1
+        finished
+    """
+
+    tag: str | None = None
+    name: str = "tracker"
+    key: str = ""  # the same in all copies of a tracker, also in those of other processes
+
+    @abstractmethod
+    def begin(self, config: Config) -> None:
+        """Begin to follow a run that is about to train.
+
+        Args:
+            config: The run's config. A run that was interrupted, or whose record was removed, begins again under the
+                same ``config.id``.
+        """
+
+    @abstractmethod
+    def point(self, step: int, loss: float) -> None:
+        """Log a point of the training curve. A run that has diverged has no further points.
+
+        Args:
+            step: The training step, from 1.
+            loss: The mean loss over the steps since the point before, up to this one; finite.
+        """
+
+    @abstractmethod
+    def end(self, record: Record | None, error: str | None = None) -> None:
+        """End the run. No call follows it.
+
+        Args:
+            record: The run's record; None if it failed.
+            error: The reason, in one line, if there is no record.
+        """
+
+
+class _Logger(Tracker):
+    """W&B or Trackio, whose runs take the same calls."""
+
+    run: Any
+
+    def point(self, step, loss):
+        self.run.log({"train/loss": loss}, step=step)
+
+    def end(self, record, error=None):
+        for length, values in tests(record):
+            self.run.log({"length": length, **values})
+        self.run.log({"error": "", **outcome(record, error)})  # an earlier attempt may have left an error
+
+
+class WandB(_Logger):
+    """Weights & Biases: ``train/loss`` against the step, and ``test/mse`` and the other metrics against ``length``.
+
+    A run's id there is its identity, so a run that begins again continues.
+    """
+
+    def __init__(
+        self,
+        project: str,
+        folder: str,
+        entity: str | None = None,
+        group: str | None = None,
+        mode: Literal["online", "offline", "disabled"] = "online",
+    ):
+        require("wandb", "wandb", what="tracker=wandb")
+        self.about = {"project": project, "entity": entity, "group": group, "mode": mode, "dir": check_local(folder)}
+
+    def begin(self, config):
+        os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # with it, 30 runs end in 20 seconds, without in 2
+        import wandb  # pyright: ignore[reportMissingImports] - an extra
+
+        settings = wandb.Settings(
+            silent=True,
+            console="off",
+            disable_git=True,
+            x_disable_stats=True,  # of the machine: the same for all runs of an ensemble
+            x_save_requirements=False,
+            init_timeout=30,  # seconds; the default is 90
+            finish_timeout=60,  # seconds, by default unlimited; the rest is on disk, for wandb sync
+            finish_timeout_raises=True,
+        )
+        wandb.setup()  # starts W&B's own process, which ends with this one
+        wandb.termsetup(settings, None)  # otherwise W&B asks for an account on the terminal
+        Path(self.about["dir"]).mkdir(parents=True, exist_ok=True)
+        tags = [self.tag] if self.tag else None
+        about = {**self.about, "settings": settings, "config": config.model_dump(), "tags": tags}
+        self.run = wandb.init(id=config.id, name=title(config), reinit="create_new", resume="allow", **about)
+        self.run.define_metric("length", hidden=True)
+        self.run.define_metric("test/*", step_metric="length")
+
+    def end(self, record, error=None):
+        super().end(record, error)
+        self.run.finish(exit_code=int(record is None))
+
+
+class Trackio(_Logger):
+    """Trackio, by Hugging Face: the curves of W&B, in files of this machine or in a Space.
+
+    The files are where Trackio keeps them (``TRACKIO_DIR``), so that ``trackio show`` finds them.
+    """
+
+    def __init__(self, project: str, group: str | None = None, space_id: str | None = None):
+        require("trackio", "trackio", what="tracker=trackio")
+        self.about = {"project": project, "group": group, "space_id": space_id}
+
+    def begin(self, config):
+        import trackio as wandb  # pyright: ignore[reportMissingImports] - an extra
+
+        settings = config.model_dump() | ({"tag": self.tag} if self.tag else {})
+        name = f"{title(config)} {config.id}"  # Trackio finds a run again by its name
+        quiet = {"embed": False, "auto_log_gpu": False, "auto_log_cpu": False}
+        begin = partial(wandb.init, name=name, resume="allow", config=settings, **self.about, **quiet)
+        with redirect_stdout(StringIO()):
+            self.run = copy_context().run(begin)  # in one context, each run would end the one before
+
+    def end(self, record, error=None):
+        super().end(record, error)
+        with redirect_stdout(StringIO()):
+            self.run.finish()
+
+
+class TensorBoard(Tracker):
+    """TensorBoard: scalars ``train/loss``, ``test/mse`` and the other metrics with the length as step.
+
+    The settings are hyperparameters, with the summary as their metrics; the status is text. A run that begins again
+    replaces its first attempt.
+    """
+
+    def __init__(self, folder: str):
+        require("tensorboard", "tensorboard", what="tracker=tensorboard")
+        self.folder = check_local(folder)
+
+    def begin(self, config):
+        from torch.utils.tensorboard import SummaryWriter
+
+        settings = flatten(config.model_dump()) | {"tag": self.tag}
+        self.settings = {
+            key: value if isinstance(value, int | float) else str(value) for key, value in settings.items()
+        }
+        self.writer = SummaryWriter(f"{self.folder}/{config.id}", purge_step=0)
+
+    def point(self, step, loss):
+        self.writer.add_scalar("train/loss", loss, step)
+
+    def end(self, record, error=None):
+        for length, values in tests(record):
+            for name, value in values.items():
+                self.writer.add_scalar(name, value, length)
+        ended = outcome(record, error)
+        for name in {"status", "error"} & ended.keys():
+            self.writer.add_text(name, ended.pop(name))
+        self.writer.add_hparams(self.settings, {f"summary/{key}": ended[key] for key in ended}, run_name=".")
+        self.writer.close()
+
+
+TRACKERS = Registry("tracker", Tracker, {"wandb": WandB, "trackio": Trackio, "tensorboard": TensorBoard})
+_failed: set[str] = set()  # keys of the trackers that have failed in this process
+
+
+def tracker_of(config: Mapping[str, Any], tag: str | None = None) -> Tracker | None:
+    """Return the tracker that ``config`` names, for runs with a ``tag`` or none; None for ``none``.
+
+    Raises InputError for an unknown one, for its keys, and if its package is missing.
+    """
+    if config == {"name": "none"}:
+        return None
+    tracker = TRACKERS.build(config)
+    tracker.tag, tracker.name, tracker.key = tag, config["name"], secrets.token_hex(8)
+    return tracker
+
+
+class Tracks:
+    """The runs of an ensemble, each followed by a copy of ``tracker``; a context whose end ends them all.
+
+    The first error of a tracker is printed in one line on stderr; after it, this process calls the tracker no more.
+    """
+
+    def __init__(self, tracker: Tracker, configs: Sequence[Config]):
+        self.tracks = [copy(tracker) for _ in configs]
+        for track, config in zip(self.tracks, configs, strict=True):
+            _attempt(track, track.begin, config)
+
+    def observe(self, step: int, losses: Sequence[float]) -> None:
+        """Log a point of each training curve, as ``train`` gives them; NaN stands for a run that has diverged."""
+        for track, loss in zip(self.tracks, losses, strict=True):
+            if not math.isnan(loss):
+                _attempt(track, track.point, step, loss)
+
+    def end(self, records: Sequence[Record | None], error: str | None = None) -> None:
+        """End each run with its record, in order, or with None for one that failed. A second call does nothing."""
+        tracks, self.tracks = self.tracks, []
+        for track, record in zip(tracks, records, strict=False):
+            _attempt(track, track.end, record, error)
+
+    def __enter__(self) -> "Tracks":
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        self.end([None] * len(self.tracks), format_error(error) if error else "it left no record")
+
+
+def _attempt(tracker: Tracker, call: Callable[..., None], *arguments: Any) -> None:
+    """Call a method of the tracker, unless one has failed."""
+    if tracker.key in _failed:
+        return
+    try:
+        call(*arguments)
+    except Exception as problem:  # a tracker, or its service, can fail in any way
+        from tqdm import tqdm
+
+        _failed.add(tracker.key)
+        line = f"tracker={tracker.name}: given up ({format_error(problem)}); runs go on without it"
+        tqdm.write(escape(line), file=sys.stderr)  # above the bar, if there is one
+
+
+def outcome(record: Record | None, error: str | None = None) -> dict[str, Any]:
+    """Return the summary of a run: its ``status`` and results.
+
+    A finished run has its ``horizon``, if any, and each metric at the last test length (``last_mse``, ...); a diverged
+    one has ``diverged_at``, a failed one ``error``.
+    """
+    if record is None:
+        return {"status": "failed", "error": str(error)}
+    if record.diverged_at is not None:
+        return {"status": record.status, "diverged_at": record.diverged_at}
+    last = {f"last_{name}": float(record.metrics[name].iloc[-1]) for name in record.metrics if name != "length"}
+    return {"status": record.status, **horizon_of(record), **last}
+
+
+def tests(record: Record | None) -> Iterator[tuple[int, dict[str, float]]]:
+    """Yield each test length, and the metrics there by tag."""
+    if record is not None:
+        for row in record.metrics.to_dict("records"):
+            yield int(row.pop("length")), {f"test/{name}": value for name, value in row.items()}
+
+
+def title(config: Config) -> str:
+    """Return a name for a run: ``length nope log seed 0``."""
+    names = [getattr(config, group, {"name": ""})["name"] for group in ("task", "encoding", "outrep")]
+    return " ".join([*filter(None, names), f"seed {config.seed}"])
+
+
+def check_local(folder: str) -> str:
+    """Return the folder that a tracker writes to. Raises InputError for an address."""
+    if "://" in folder:
+        raise InputError(f"tracker.folder={folder}: must be a folder of this machine; name one")
+    return os.path.abspath(folder)
