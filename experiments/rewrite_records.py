@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -57,7 +58,7 @@ def _read_records(folder: Path) -> Iterator[Record]:
             tell(f"{run}: left out ({error})")
             continue
         status = json.loads((run / "status.json").read_text())
-        tables = {name: _read_table(run / f"{name}.csv") for name in ("metrics", "training", "outputs")}
+        tables: dict[str, Any] = {name: _read_table(run / f"{name}.csv") for name in ("metrics", "training", "outputs")}
         weights = {
             int(re.sub(r"\D", "", path.stem) or config.steps): partial(Path.read_bytes, path)
             for path in run.glob("weights*.safetensors")

@@ -96,7 +96,7 @@ def time_in_process(task: Callable[[], Any]) -> tuple[float, float]:
     return found
 
 
-def time_short_runs(number: int = TRAINED) -> dict[str, float]:
+def time_short_runs(number: int = TRAINED) -> dict[str, Any]:
     """Return the seconds of runs of two steps on one core, and those of their training and testing alone."""
     short = make_configs(number, "protocol.steps=2", "protocol.record_every=1")
     with tempfile.TemporaryDirectory() as folder:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from synthlab.analysis.conditions import to_text
 from synthlab.cli.arguments import Parser, exit_on_input_error
 from synthlab.errors import InputError
 from synthlab.output import say
@@ -13,7 +14,6 @@ POINTS = 10  # the most points of the training curve that are shown
 
 def describe(results: str, identity: str) -> Iterator[str]:
     """Yield what is known of a run, as lines. Raises InputError for no run, or for several."""
-    from synthlab.analysis.conditions import to_text
     from synthlab.analysis.printing import render_records
     from synthlab.storage.records import flatten
     from synthlab.storage.store import Store
@@ -25,13 +25,17 @@ def describe(results: str, identity: str) -> Iterator[str]:
         what = f"{len(found)} runs begin so; give more digits" if found else "there is no such run"
         raise InputError(f"{identity}: {what} below results={results}")
     ((name, folder),) = found.items()
-    run = store.read(name) if folder == "runs" else store.read_failure(name)
-    yield f"run {name}: {'failed' if folder == 'failed' else run.status}"
-    yield from _section("settings", {key: to_text(value) for key, value in flatten(run.config.model_dump()).items()})
-    yield from _section("environment", run.environment)
     if folder == "failed":
-        yield from ("", run.traceback.rstrip())
+        failure = store.read_failure(name)
+        yield f"run {name}: failed"
+        yield from _section("settings", flatten(failure.config.model_dump()))
+        yield from _section("environment", failure.environment)
+        yield f"\n{failure.traceback.rstrip()}"
         return
+    run = store.read(name)
+    yield f"run {name}: {run.status}"
+    yield from _section("settings", run.settings())
+    yield from _section("environment", run.environment)
     yield from _section("more", {"tags": ", ".join(run.tags) or "none", "weights after": [*run.weights] or "none"})
     yield f"\n{render_records([run])}"
     yield f"\ntraining curve\n{_table(run.training.iloc[:: -(-len(run.training) // POINTS) or 1])}"
@@ -40,7 +44,7 @@ def describe(results: str, identity: str) -> Iterator[str]:
 
 
 def _section(title: str, values: Mapping[str, Any]) -> list[str]:
-    return ["", title, *(f"  {key}: {value}" for key, value in values.items())]
+    return ["", title, *(f"  {key}: {to_text(value)}" for key, value in values.items())]
 
 
 def _table(table: Any) -> str:

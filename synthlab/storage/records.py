@@ -59,7 +59,7 @@ class SavedWeights(NamedTuple):
     """Where the weights of a run are: the file of its group, its place there, and a checksum for each step."""
 
     file: str
-    index: int
+    place: int
     sha256: dict[int, str]
 
 
@@ -176,23 +176,23 @@ def nested_columns(record: Record) -> tuple[Any, ...]:
     return tuple(None if table is None else tuple(table) for table in tables)
 
 
-def to_table(records: Sequence[Record], weights: Sequence[SavedWeights | None]) -> pa.Table:
-    """Return a row for each record; all have the same ``nested_columns``."""
-    rows = [_row(record, saved) for record, saved in zip(records, weights, strict=True)]
+def to_table(records: Mapping[str, Record], weights: Sequence[SavedWeights | None]) -> pa.Table:
+    """Return a row for each record, given by id; all have the same ``nested_columns``."""
+    rows = [_row(*item, saved) for item, saved in zip(records.items(), weights, strict=True)]
     columns = {name: pa.array([row[name] for row in rows], kind) for name, kind in COLUMNS.items()}
     for name in NESTED:
-        tables = [getattr(record, name) for record in records]
+        tables = [getattr(record, name) for record in records.values()]
         if tables[0] is not None:
             columns[name] = _nest(tables)
     return pa.table(columns)
 
 
-def _row(record: Record, saved: SavedWeights | None) -> dict[str, Any]:
+def _row(identity: str, record: Record, saved: SavedWeights | None) -> dict[str, Any]:
     config = record.config
     settings = config.model_dump()
     seeds = {name: settings[name] for name in SEEDS if name in settings}
     row = {
-        "id": config.id,
+        "id": identity,
         "kind": config.kind,
         "results_version": config.results_version,
         "status": record.status,
@@ -201,7 +201,7 @@ def _row(record: Record, saved: SavedWeights | None) -> dict[str, Any]:
         "settings": json.dumps(settings | dict.fromkeys(seeds)),
         "environment": json.dumps(record.environment),
         "weights_file": saved and saved.file,
-        "weights_index": saved and saved.index,
+        "weights_index": saved and saved.place,
         "weights": [{"step": step, "sha256": sha256} for step, sha256 in saved.sha256.items()] if saved else [],
     }
     return dict.fromkeys(SEEDS) | row | seeds
@@ -318,7 +318,7 @@ def to_records(rows: pa.Table) -> Iterator[tuple[dict[str, Any], Callable[[], Re
     for number, row in enumerate(rows.select(list(COLUMNS)).to_pylist()):
 
         def restore(number: int = number, row: Mapping[str, Any] = row) -> Record:
-            tables = {name: each.frame(number) for name, each in lists.items()}
+            tables: dict[str, Any] = {name: each.frame(number) for name, each in lists.items()}
             environment = parse_json(row["environment"])
             return Record(restore_config(row), diverged_at=row["diverged_at"], environment=environment, **tables)
 

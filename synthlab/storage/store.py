@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from synthlab.config.base import Config
 from synthlab.config.registry import show
@@ -246,16 +247,16 @@ class Store:
         Raises StoreError if they cannot be written; and for a run that was trained again for its weights, but gives
         other numbers than recorded. All others are then saved.
         """
-        asked = {record.config.id: record.config for record in records}
+        asked = {record.config.id: record for record in records}
         recorded = {
-            row["id"]: (self._complete(name, row, restore), self._has_weights(row, asked[row["id"]]))
+            row["id"]: (self._complete(name, row, restore), self._has_weights(row, asked[row["id"]].config))
             for name, rows in self._parts(asked)
             for row, restore in to_records(rows)
         }
-        groups: dict[Any, list[tuple[Record, Any]]] = defaultdict(list)
+        groups: dict[Any, list[tuple[str, Record, Any]]] = defaultdict(list)
         refused: list[str] = []
-        for record in records:
-            before, is_whole = recorded.get(record.config.id, (None, False))
+        for identity, record in asked.items():
+            before, is_whole = recorded.get(identity, (None, False))
             if is_whole:
                 continue
             weights = {step: read_weights(read()) for step, read in record.weights.items()}
@@ -263,13 +264,13 @@ class Store:
                 kept = self._read_sound(before)
                 same = all(weights[step] == kept[step] for step in weights.keys() & kept.keys())
                 if not (same and _have_same_numbers(before, record)):
-                    refused.append(f"{self.path(record.config.id)}: {_explain_difference(before, record)}")
+                    refused.append(f"{self.path(identity)}: {_explain_difference(before, record)}")
                     continue
                 if weights.keys() <= kept.keys():
                     continue
                 record, weights = before, kept | weights
             weights = dict(sorted(weights.items()))
-            groups[nested_columns(record), layout(weights)].append((record, weights))
+            groups[nested_columns(record), layout(weights)].append((identity, record, weights))
         for group in groups.values():
             self._write_group(group)
         if sum(len(ids) < FEW for ids in self._ids.values()) >= MANY:
@@ -414,10 +415,13 @@ class Store:
         """Yield those rows of a file that are sound, by row group; ``numbers`` chooses rows, in order."""
         path = f"runs/{name}"
         with ExitStack() as stack:
-            table, begin = None, 0
+            table: pq.ParquetFile | None = None
             with self._note_damage(path):
                 table = open_table(stack.enter_context(self.files.open(path)), name[-24:-8])
-            for group in range(table.num_row_groups if table is not None else 0):
+            if table is None:
+                return
+            begin = 0
+            for group in range(table.num_row_groups):
                 end = begin + table.metadata.row_group(group).num_rows
                 chosen = None
                 if numbers is not None:
@@ -428,9 +432,9 @@ class Store:
                         yield part if chosen is None or len(chosen) == end - begin else part.take(pa.array(chosen))
                 begin = end
 
-    def _write_group(self, group: list[tuple[Record, Any]]) -> None:
+    def _write_group(self, group: list[tuple[str, Record, Any]]) -> None:
         """Write records, with their weights by step, into one file each."""
-        began, models = f"{time.time_ns():016x}", [weights for _, weights in group]
+        began, models = f"{time.time_ns():016x}", [weights for _, _, weights in group]
         saved: list[SavedWeights | None] = [None] * len(group)
         with self.catch_write_errors():
             if models[0]:
@@ -438,7 +442,7 @@ class Store:
                 self.files.write(f"runs/{file}", stack_weights(models))
                 sums = [{step: hash_weights(write_weights(each)) for step, each in model.items()} for model in models]
                 saved = [SavedWeights(file, index, each) for index, each in enumerate(sums)]
-            self._write_tables([to_table([record for record, _ in group], saved)], began)
+            self._write_tables([to_table({identity: record for identity, record, _ in group}, saved)], began)
 
     def _write_tables(self, tables: Iterable[pa.Table], began: str) -> None:
         """Write rows, those of one schema into one file; ``began`` is their time."""
@@ -485,9 +489,8 @@ class Store:
 
     def _verify(self, record: Record) -> None:
         """Read the weights that this store saves, as far as they are there. Raises DamagedRecord."""
-        is_list = isinstance(self.save, list)
-        steps = {*self.save, record.config.steps} if is_list else {*self.steps(record.config)}
-        for step in steps & record.weights.keys():
+        steps = [*self.save, record.config.steps] if isinstance(self.save, list) else self.steps(record.config)
+        for step in {*steps} & record.weights.keys():  # not all runs have the steps of a list
             record.weights[step]()
 
     def _read_sound(self, record: Record) -> dict[int, dict[str, Values]]:

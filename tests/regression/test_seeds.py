@@ -41,7 +41,7 @@ def test_data_are_the_same_whatever_the_initial_weights():
 def test_seeds_written_out_are_the_same_run():
     plain, written = config("seed=3"), config("seed=3", *(f"{name}=3" for name in OWN))
     assert (plain, plain.id) == (written, written.id)
-    first, second = (to_table([execute(each)], [None]).drop("environment") for each in (plain, written))  # the time
+    first, second = (to_table({each.id: execute(each)}, [None]).drop("environment") for each in (plain, written))
     assert first == second
     assert len({config("seed=3", f"{name}=4").id for name in OWN} | {plain.id}) == 1 + len(OWN)
 

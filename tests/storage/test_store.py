@@ -35,7 +35,7 @@ from synthlab.storage.store import Store
 def same(a: Record, b: Record) -> bool:
     """Whether two records have the same content, to the last bit."""
     tables = [(a.metrics, b.metrics), (a.training, b.training), (a.outputs, b.outputs)]
-    frames = all(one is two is None or one.equals(two) for one, two in tables)
+    frames = all(one is two is None or one.equals(two.astype(one.dtypes)) for one, two in tables)
     return frames and (a.config, a.diverged_at, a.environment) == (b.config, b.diverged_at, b.environment)
 
 
