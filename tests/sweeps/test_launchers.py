@@ -26,14 +26,14 @@ def sweep(results: Path, *more: str, **environment: str) -> subprocess.Completed
     return subprocess.run(words, cwd=cwd, env=everything, capture_output=True, text=True, timeout=300, check=False)
 
 
-def numbers(results: Path) -> dict[str, str]:
-    """All numbers of all records, exactly."""
+def read_numbers(results: Path) -> dict[str, str]:
+    """Return all numbers of all records, exactly."""
     return {each.config.id: each.metrics.to_csv() + each.training.to_csv() for each in Store(results)}
 
 
 @pytest.fixture(scope="module")
 def serial(tmp_path_factory) -> dict[str, str]:
-    """What one process makes of the sweep."""
+    """Return the numbers that one process makes of the sweep."""
     results = tmp_path_factory.mktemp("serial")
     done = sweep(results, "workers=1")
     assert done.returncode == 0, done.stderr
