@@ -175,6 +175,9 @@ def _resolve_references(config: dict[str, Any], overrides: Sequence[str]) -> dic
         return to_plain(OmegaConf.create(config))
 
 
-def family_of(task: str) -> str | None:
-    """Return the family of a task, of any folder or a class. Raises InputError for an unknown task."""
-    return families_of_tasks().get(task) or family_of_kind(compose([to_override("task", task)]).get("kind"))
+def family_of(task: str) -> str:
+    """Return the family of a task, of any folder or a class. Raises InputError for an unknown one."""
+    found = families_of_tasks().get(task) or family_of_kind(compose([to_override("task", task)]).get("kind"))
+    if found is None:
+        raise InputError(f"task={task}: its file names no family")
+    return found

@@ -45,7 +45,7 @@ class Overrides:
         sets keys of other groups.
         """
         task = str(settings.get("task") or self.task or default)
-        family = self._family(task)
+        family = family_of(task)
         taken = self._select(family)
         for key, override in taken.items():
             if key.split("@")[0] in settings:
@@ -82,20 +82,14 @@ class Overrides:
         for key, override in self.of_runs.items():
             if key not in taken:
                 known = compose([self._default(of[0])])
-                if "." not in key and key not in (*known, "task"):
+                if "." not in key and key not in known:
                     raise InputError(describe_unknown_key(override, [*NOT_RUNS[1:], *sorted(known.keys() - {"seed"})]))
                 compose([self._default(of[0]), override])  # raises an error with similar names
                 raise InputError(f"{override}: none of the runs has this setting; leave it out")
 
-    def _family(self, task: str) -> str:
-        family = family_of(task)
-        if family is None:
-            raise InputError(f"task={task}: has no family")
-        return family
-
     def _default(self, family: str) -> str:
         """Return the override that describes a run of a family, with everything else at its default."""
-        mine = self.task is not None and self._family(self.task) == family
+        mine = self.task is not None and family_of(self.task) == family
         return self.of_runs["task"] if mine else f"task={kind_of_family(family).default_task}"
 
     def _select(self, family: str) -> dict[str, str]:

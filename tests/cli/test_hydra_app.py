@@ -230,3 +230,12 @@ def test_a_folder_of_the_users_own_with_the_name_of_a_key_is_named(invoke, quick
     outcome = invoke("synthlab", *quick, "--config-dir", str(tmp_path / "own"))
     assert outcome.status == 2
     assert outcome.err.startswith(f"error: results={tmp_path}: Could not override 'results'. No match in the defaults")
+
+
+def test_hydras_own_sweeper_takes_tasks_of_several_families(invoke, quick, tmp_path):
+    short = [each for each in quick if not each.startswith("test_length")]
+    outcome = invoke(
+        "synthlab", "-m", "hydra/sweeper=basic", *short, "task=mean,copy", "train_length=4", "test_length=8"
+    )
+    assert (outcome.status, outcome.err) == (0, "")
+    assert len(list((tmp_path / "runs").iterdir())) == 2

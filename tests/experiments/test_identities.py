@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from experiments.reference_runs import list_entries
 from synthlab.config.base import config_of, resolve
 
 
@@ -36,3 +37,9 @@ def test_every_run_of_the_reference_is_planned_under_its_identity():
     changed = [settings for identity, settings in kinds.values() if resolve(settings).id != identity]
     assert changed == []
     assert len(kinds) > 1000
+
+
+@pytest.mark.slow
+def test_the_files_of_the_studies_describe_these_runs_and_no_others():
+    planned = {identity for entry in list_entries(Path("root")) for identity in entry.plan_runs()}
+    assert planned == {identity for identity, _ in frozen()}
