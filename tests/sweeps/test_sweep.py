@@ -135,7 +135,7 @@ def test_a_sweep_that_is_all_there_needs_nothing_writable(invoke, quick, tmp_pat
     def read_only(*_, **__):
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr("synthlab.storage.files.write_whole", read_only)
+    monkeypatch.setattr("os.fsync", read_only)
     again = invoke("synthlab", *quick, "-m", "seed=0,1")
     assert again.status == 0
     assert "cannot be written (Read-only file system); the records are kept" in again.err
