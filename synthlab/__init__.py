@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     """Import ``synthlab.api`` on first use: completion and ``--help`` do without torch, which takes seconds."""
-    if name.startswith("__"):
+    if name.startswith("__") and name != "__all__":
         raise AttributeError(name)
     return getattr(import_module("synthlab.api"), name)
 
