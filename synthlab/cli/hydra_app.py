@@ -96,8 +96,8 @@ class Application:
         sweeps = self.args.multirun and not any(each.startswith("hydra/sweeper=") for each in self.overrides)
         # The runs of a sweep may be of several families: the lab's sweeper composes each by itself.
         own = [each for each in self.overrides if not sweeps or re.match(OF_COMMANDS, each)]
-        args = Namespace(**(vars(self.args) | {"overrides": own}))
-        with input_errors(self.overrides), _print_config(args):
+        args = Namespace(**(vars(self.args) | {"overrides": [*own]}))
+        with input_errors(own), _print_config(args):
             _run_hydra(
                 args=args,
                 args_parser=get_args_parser(),

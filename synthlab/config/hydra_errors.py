@@ -37,6 +37,7 @@ def input_errors(overrides: Sequence[str]) -> Generator[None]:
 
 
 def _describe(error: Exception, overrides: Sequence[str]) -> str:
+    from hydra.errors import ConfigCompositionException
     from omegaconf.errors import ConfigAttributeError, ConfigKeyError
 
     unread = getattr(error, "override", None) or next((each for each in overrides if not _key(each)), None)
@@ -60,12 +61,11 @@ def _describe(error: Exception, overrides: Sequence[str]) -> str:
             return f"{given}: its file names no family; begin it with defaults: [_self_, {FAMILY}: sequences]"
         return describe_unknown_key(_find(key, overrides) or key, known)
     several = [each.input_line for each in _parse(overrides) if each.is_sweep_override()]
-    if several:
+    if several and isinstance(error, ConfigCompositionException):
         return f"{several[0]}: more than one value; add -m to sweep over them"
-    groups = {path.name for path in conf_dir().iterdir() if path.is_dir()}
-    unnamed = [each for each in _parse(overrides) if each.key_or_group in groups and not _is_name(each.value())]
+    unnamed = [each.input_line for each in _parse(overrides) if _is_group(each.key_or_group) and not _is_name(each)]
     if unnamed:
-        return f"{unnamed[0].input_line}: must be the name of a file of that group"
+        return f"{unnamed[0]}: must be the name of a file of that group"
     given = _find(key, overrides) or next((each for each in overrides if f"'{_key(each)}'" in message), None)
     return f"{given or ' '.join(overrides) or 'config'}: {message.rstrip('.')}{_describe_groups(given, overrides)}"
 
@@ -76,8 +76,12 @@ def _parse(overrides: Sequence[str]) -> list[Any]:
     return OverridesParser.create().parse_overrides(list(overrides))
 
 
-def _is_name(value: Any) -> bool:
-    return value is None or isinstance(value, str | dict)
+def _is_group(key: str) -> bool:
+    return "/" in key or (conf_dir() / key).is_dir()
+
+
+def _is_name(override: Any) -> bool:
+    return override.is_sweep_override() or isinstance(override.value(), str | dict | None)
 
 
 def _key(override: str) -> str:
@@ -92,11 +96,7 @@ def _find(key: str, overrides: Sequence[str]) -> str | None:
 def _describe_groups(given: str | None, overrides: Sequence[str]) -> str:
     """Return which groups the task of a run has, if ``given`` chooses a member of a group that only others have."""
     task = next((each.partition("=")[2] for each in reversed(overrides) if _key(each) == "task"), "mean")
-    family = families_of_tasks().get(task)
-    if (
-        family is None
-        or given is None
-        or _key(given) not in {group for each in families() for group in groups_of(each)}
-    ):
+    family, every = families_of_tasks().get(task), {group for each in families() for group in groups_of(each)}
+    if family is None or given is None or _key(given) not in every:
         return ""
     return f"; task={task} has the groups {', '.join(groups_of(family)[1:])}"

@@ -70,6 +70,9 @@ def parse_sweep(overrides: Sequence[str]) -> Parsed:
         parsed = OverridesParser.create(loader).parse_overrides(list(overrides))
         last = {each.get_key_element(): each for each in parsed}
         several = {key: each for key, each in last.items() if each.is_sweep_override()}
+        for each in several.values():
+            if each.is_interval_sweep():
+                raise InputError(f"{each.input_line}: an interval has no list of values; give range(START,STOP,STEP)")
         swept = {
             key: list(map(each._convert_value, islice(each.sweep_iterator(), MOST + 1)))
             for key, each in several.items()

@@ -53,8 +53,9 @@ def test_a_stopped_run_is_the_model_of_that_step():
     [
         (["curriculum.start=11"], "curriculum.start=11: must be at most train_length=10"),
         (["stop.loss=1e-4", "stop.every=3"], "stop.every=3: must be a multiple of protocol.record_every=2"),
-        (["stop.exact=1.0"], "stop.exact=1.0: unknown key"),
-        (["task=text", "stop.loss=1.0"], "stop.loss=1.0: "),
+        (["stop.loss=0"], "stop.loss=0: must be greater than 0"),
+        (["stop.exact=1.0"], "stop.exact=1.0: unknown key; choose from every, loss, sequences"),
+        (["task=text", "stop.loss=1.0"], "stop.loss=1.0: unknown key; choose from "),
     ],
 )
 def test_bad_settings_are_refused(overrides, line):

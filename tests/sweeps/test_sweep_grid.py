@@ -112,6 +112,7 @@ def test_whatever_hydra_can_sweep_over(overrides, runs):
         ("results=a,b", "results=a,b: must be one for the whole sweep"),
         ("seed=range(1000000000)", "seed=range.1000000000.: too many runs; a sweep has at most 100,000"),
         ("seed=range(0,10,0)", "seed=range.0,10,0.: "),
+        ("task=mean,sum seed=interval(0,1)", r"seed=interval\(0,1\): an interval has no list of values"),
         ("seed=range(5,5)", r"seed=range\(5,5\): has no value"),
         ("encoding=glob(zzz*)", r"encoding=glob\(zzz\*\): has no value"),
         ("~results", "results: missing; must be given"),
