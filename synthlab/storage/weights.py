@@ -119,9 +119,6 @@ def stack_weights(models: Sequence[Mapping[int, Mapping[str, Values]]]) -> bytes
             else:
                 shared.append(f"{step}/{name}")
             stacked[f"{step}/{name}"] = each
-    shared = [
-        f"{step}/{name}" for step, all in models[0].items() for name, each in all.items() if each.shape[:1] != [1]
-    ]
     return write_weights(stacked, {"models": str(len(models)), "shared": json.dumps(shared)})
 
 
