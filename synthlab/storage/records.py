@@ -242,14 +242,21 @@ def read_lists(rows: pa.Table, name: str) -> Lists:
 
 
 def encode_table(table: pa.Table) -> tuple[bytes, str]:
-    """Return ``table`` as a Parquet file with a checksum for each page; and a checksum of the rest, its footer."""
-    sink = BytesIO()
+    """Return ``table`` as a Parquet file, and a checksum of its footer.
+
+    The footer names the runs, and has a checksum for each row group: Parquet's own leave out the headers of pages.
+    """
+    sink, sums = BytesIO(), list[tuple[int, int, str]]()
     repeated = [*REPEATED, "metrics.length.list.element", "training.step.list.element"]
-    pq.write_table(
-        table, sink, row_group_size=GROUP, compression="zstd", use_dictionary=repeated, write_statistics=False,
+    with pq.ParquetWriter(
+        sink, table.schema, compression="zstd", use_dictionary=repeated, write_statistics=False,
         store_schema=False, write_page_checksum=True,
-    )  # fmt: skip
-    sink.seek(0)
+    ) as writer:  # fmt: skip
+        for row in range(0, len(table), GROUP):
+            begin = sink.tell()
+            writer.write_table(table.slice(row, GROUP))
+            sums.append((begin, sink.tell(), _hash(sink.getbuffer()[begin:])))
+        writer.add_key_value_metadata({"ids": " ".join(table["id"].to_pylist()), "groups": json.dumps(sums)})
     return sink.getvalue(), hash_footer(sink)
 
 
@@ -261,12 +268,29 @@ def open_table(file: BinaryIO, checksum: str) -> pq.ParquetFile:
     return pq.ParquetFile(file, page_checksum_verification=True, read_dictionary=REPEATED)
 
 
+def read_ids(table: pq.ParquetFile) -> pa.Array:
+    """Return the identities of the runs in a file of ``encode_table``, in order."""
+    return pa.array(table.metadata.metadata[b"ids"].decode().split())
+
+
+def check_group(table: pq.ParquetFile, file: BinaryIO, group: int) -> None:
+    """Raise Damaged unless a row group has its checksum."""
+    begin, end, checksum = json.loads(table.metadata.metadata[b"groups"])[group]
+    file.seek(begin)
+    if _hash(file.read(end - begin)) != checksum:
+        raise Damaged("its rows do not have their checksum")
+
+
 def hash_footer(file: BinaryIO) -> str:
-    """Return the checksum of all that Parquet's own checksums leave out: the footer, which describes the rest."""
+    """Return the checksum of the footer, which describes the rest."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - 8))
     file.seek(max(0, size - 8 - int.from_bytes(file.read(4), "little")))
-    return hashlib.sha256(file.read()).hexdigest()[:16]
+    return _hash(file.read())
+
+
+def _hash(data: bytes | memoryview) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
 
 
 def is_damage(error: Exception) -> bool:

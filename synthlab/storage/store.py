@@ -1,8 +1,8 @@
 """The store: the records below one folder or address, and the other files of a sweep.
 
-``runs/NAME.parquet`` holds the runs of an ensemble, ``runs/*.safetensors`` their weights, ``failed/ID.json`` the error
-of a failed run, ``tags/TAG/*.txt`` the runs that have a tag, ``claims/`` the runs that are training now, ``damaged/``
-files that were found damaged, ``sweeps/`` a folder for each sweep.
+``runs/NAME.parquet`` holds the runs of an ensemble, ``weights/*.safetensors`` their weights, ``failed/ID.json`` the
+error of a failed run, ``tags/TAG/*.txt`` the runs that have a tag, ``claims/`` the runs that are training now,
+``damaged/`` files that were found damaged, ``sweeps/`` a folder for each sweep.
 
 Files of records never change. If several have the same run, the latest counts: it has more weights. Many small files
 are merged into one. A file's name has the time at which it was written and a checksum of its footer.
@@ -37,12 +37,14 @@ from synthlab.storage.records import (
     Failure,
     Record,
     SavedWeights,
+    check_group,
     decode_failure,
     encode_failure,
     encode_table,
     is_damage,
     nested_columns,
     open_table,
+    read_ids,
     restore_settings,
     to_records,
     to_table,
@@ -133,7 +135,7 @@ class Store:
         with self.catch_write_errors("give a folder"):
             self.files.write(probe, b"")
             self.files.remove(probe)
-            for path in self.root.glob(f"{folder}/.partial-*") if self.files.local else ():
+            for path in self.root.glob("*/.partial-*") if self.files.local else ():
                 with suppress(FileNotFoundError):
                     if time.time() - path.stat().st_mtime > STALE:
                         path.unlink()
@@ -379,19 +381,21 @@ class Store:
         """Read the identities in the files that were not there before."""
         with self._name_errors(self.files.address):
             names = self.files.names("runs")
+            self._saved = {*self.files.names("weights")}
         if any(map(IDENTITY.fullmatch, names)):
             rewrite = f"python -m experiments.rewrite_records {self.files.address}"
             raise InputError(
                 f"results={self.files.address}: holds records of an earlier layout; {rewrite} rewrites them"
             )
         found = {name: self._ids.get(name) for name in names if NAME.fullmatch(name)}
-        self._saved = {name for name in names if name.endswith(".safetensors")}
-        self.damaged = {path: why for path, why in self.damaged.items() if path.rpartition("/")[2] in names}
+        self.damaged = {
+            path: why for path, why in self.damaged.items() if path.rpartition("/")[2] in {*names, *self._saved}
+        }
         for name in [name for name, ids in found.items() if ids is None and f"runs/{name}" not in self.damaged]:
-            with suppress(FileNotFoundError):  # merged in the meantime, into a file of the next look
-                parts = [part["id"].combine_chunks() for part in self._read(name, None, ["id"])]
-                if f"runs/{name}" not in self.damaged:
-                    found[name] = pa.concat_arrays(parts)
+            path = f"runs/{name}"
+            # A file may be merged in the meantime.
+            with suppress(FileNotFoundError), self._note_damage(path), self.files.open(path) as file:
+                found[name] = read_ids(open_table(file, name[-24:-8]))
         self._ids = {name: ids for name, ids in found.items() if ids is not None}
 
     def _parts(
@@ -417,7 +421,8 @@ class Store:
         with ExitStack() as stack:
             table: pq.ParquetFile | None = None
             with self._note_damage(path):
-                table = open_table(stack.enter_context(self.files.open(path)), name[-24:-8])
+                file = stack.enter_context(self.files.open(path))
+                table = open_table(file, name[-24:-8])
             if table is None:
                 return
             begin = 0
@@ -428,8 +433,8 @@ class Store:
                     chosen = numbers[(numbers >= begin) & (numbers < end)] - begin
                 if chosen is None or len(chosen):
                     with self._note_damage(path):
-                        part = table.read_row_group(group, columns, use_threads=False)
-                        part.validate(full=True)  # the checksums of pages do not cover their headers
+                        check_group(table, file, group)
+                        part = table.read_row_group(group, columns, use_threads=False).replace_schema_metadata(None)
                         yield part if chosen is None or len(chosen) == end - begin else part.take(pa.array(chosen))
                 begin = end
 
@@ -440,7 +445,7 @@ class Store:
         with self.catch_write_errors():
             if models[0]:
                 file = f"{began}-{secrets.token_hex(4)}.safetensors"
-                self.files.write(f"runs/{file}", stack_weights(models))
+                self.files.write(f"weights/{file}", stack_weights(models))
                 sums = [{step: hash_weights(write_weights(each)) for step, each in model.items()} for model in models]
                 saved = [SavedWeights(file, index, each) for index, each in enumerate(sums)]
             self._write_tables([to_table({identity: record for identity, record, _ in group}, saved)], began)
@@ -468,7 +473,7 @@ class Store:
             raise DamagedRecord(f"{self.files.path(path)}: damaged ({error}); {ANEW}") from None
         file = row["weights_file"]
         saved = row["weights"] if file in self._saved else []
-        load = partial(self._load, f"runs/{file}", row["weights_index"])
+        load = partial(self._load, f"weights/{file}", row["weights_index"])
         weights = {each["step"]: partial(load, each["step"], each["sha256"]) for each in saved}
         return replace(record, weights=weights, tags=self.tags.get(row["id"], ()))
 
@@ -506,7 +511,7 @@ class Store:
         if self.save is None or row["status"] == "diverged":
             return True
         there = {each["step"] for each in row["weights"]} if row["weights_file"] in self._saved else set()
-        return there >= {*self.steps(config)} and f"runs/{row['weights_file']}" not in self.damaged
+        return there >= {*self.steps(config)} and f"weights/{row['weights_file']}" not in self.damaged
 
     @contextmanager
     def _note_damage(self, path: str) -> Iterator[None]:

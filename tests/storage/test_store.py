@@ -93,7 +93,7 @@ def test_damage_anywhere_is_noticed_or_changes_nothing(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("store")
     kept = [with_weights(record(seed), file(seed)) for seed in range(3)]
     Store(folder).write(*kept)
-    (path,) = folder.glob(data.draw(st.sampled_from(["runs/*.parquet", "runs/*.safetensors"])))
+    (path,) = folder.glob(data.draw(st.sampled_from(["runs/*.parquet", "weights/*.safetensors"])))
     whole = path.read_bytes()
     at = int(data.draw(st.floats(0, 1, exclude_max=True)) * len(whole))
     flipped = whole[:at] + bytes([whole[at] ^ 1 << data.draw(st.integers(0, 7))]) + whole[at + 1 :]

@@ -68,7 +68,7 @@ def test_what_can_be_kept_is_weights(tmp_path):
 def test_the_models_of_a_group_share_a_file_of_which_each_is_a_slice(tmp_path):
     kept = [with_weights(with_weights(record(seed), file(seed)), file(seed + 9), step=2) for seed in range(3)]
     Store(tmp_path).write(*kept)
-    (path,) = tmp_path.glob("runs/*.safetensors")
+    (path,) = tmp_path.glob("weights/*.safetensors")
     from safetensors import safe_open
 
     with safe_open(path, "numpy") as group:
@@ -85,7 +85,7 @@ def test_the_models_of_a_group_share_a_file_of_which_each_is_a_slice(tmp_path):
 def test_models_whose_buffers_differ_do_not_share_a_file(tmp_path):
     kept = [with_weights(record(seed), file(seed, steps=seed)) for seed in range(2)]
     Store(tmp_path).write(*kept)
-    assert len(list(tmp_path.glob("runs/*.safetensors"))) == 2
+    assert len(list(tmp_path.glob("weights/*.safetensors"))) == 2
     for each in kept:
         (read,) = Store(tmp_path).read(each.config.id).weights.values()
         assert read_weights(read()) == read_weights(file(each.config.seed, steps=each.config.seed))

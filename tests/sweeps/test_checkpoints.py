@@ -129,7 +129,7 @@ def test_damaged_and_missing_weights_are_mended_by_who_keeps_them(tmp_path, gone
     runs = [config(*CURVE, f"seed={seed}") for seed in (0, 1)]
     whole = ensure(runs, Store(tmp_path, "checkpoints"), progress=False)
     weights = [{step: load() for step, load in each.weights.items()} for each in whole]
-    (path,) = tmp_path.glob("runs/*.safetensors")
+    (path,) = tmp_path.glob("weights/*.safetensors")
     data = path.read_bytes()
     if gone:
         path.unlink()
