@@ -43,6 +43,9 @@ def _describe(error: Exception, overrides: Sequence[str]) -> str:
     unread = getattr(error, "override", None) or next((each for each in overrides if not _key(each)), None)
     if unread is not None:
         return f"{unread}: cannot be read; write key=value, and quote values with special characters"
+    unnamed = [each.input_line for each in _parse(overrides) if _is_group(each.key_or_group) and not _is_name(each)]
+    if unnamed:
+        return f"{unnamed[0]}: must be the name of a file of that group"
     cause: Any = error.__cause__ or error
     message = next(iter(str(error).strip().splitlines() or str(cause).splitlines()), type(error).__name__)
     missing: str | None = getattr(error, "missing_cfg_file", None)
@@ -63,9 +66,6 @@ def _describe(error: Exception, overrides: Sequence[str]) -> str:
     several = [each.input_line for each in _parse(overrides) if each.is_sweep_override()]
     if several and isinstance(error, ConfigCompositionException):
         return f"{several[0]}: more than one value; add -m to sweep over them"
-    unnamed = [each.input_line for each in _parse(overrides) if _is_group(each.key_or_group) and not _is_name(each)]
-    if unnamed:
-        return f"{unnamed[0]}: must be the name of a file of that group"
     given = _find(key, overrides) or next((each for each in overrides if f"'{_key(each)}'" in message), None)
     return f"{given or ' '.join(overrides) or 'config'}: {message.rstrip('.')}{_describe_groups(given, overrides)}"
 
