@@ -148,5 +148,5 @@ def test_the_overview_has_every_study_with_its_runs(invoke, monkeypatch):
     monkeypatch.setattr("experiments.__main__.papers", lambda: {"nope": papers()["nope"]})
     outcome = invoke("synthlab", "study")
     assert outcome.status == 0
-    assert re.search(r"^  tasks +230 runs +\d+ min +Kazemnejad", outcome.out, re.M)
-    assert re.search(r"^  quick +30 runs +\d+ min", outcome.out, re.M)
+    assert re.search(r"^  tasks +230 runs +Kazemnejad", outcome.out, re.M)
+    assert re.search(r"^  quick +30 runs +", outcome.out, re.M)

@@ -134,6 +134,7 @@ def call(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(webbrowser, "open", accept)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     numbers = iter(range(10**6))
 
     def called(command: str, words: list[str]) -> tuple[int | None, str, str, Path]:

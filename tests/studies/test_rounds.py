@@ -1,6 +1,7 @@
 """``seeds=auto``: which series get more seeds, and the rounds of a whole command."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
