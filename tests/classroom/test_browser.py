@@ -111,6 +111,47 @@ def test_everything_fits_and_can_be_read(visit, size):
     assert all(int(size.removesuffix("px")) >= 15 for size in sizes)
 
 
+def test_two_windows_do_not_meet(visit):
+    first, second = visit(), visit()
+    first.button("Length fails").click()
+    second.button("Mean works").click()
+    for window in (first, second):
+        window.idle(1)
+    assert "length, NoPE" in first.text("listed")
+    assert "mean, NoPE" in second.text("listed")
+    assert "mean" not in first.text("listed")
+    assert first.curves()[0][-1] > 100 > 0.01 > second.curves()[0][-1]
+    alone = visit()
+    alone.button("Length fails").click()
+    alone.idle(1)
+    assert alone.curves() == first.curves()  # the same run says the same beside others
+
+
+def test_bad_input_is_answered_in_the_page(visit):
+    window = visit()
+    for label, text in (("seed", ""), ("width", "9" * 300), ("steps", "many"), ("test length", "-1")):
+        was = window.control(label).input_value()
+        window.control(label).fill(text)
+        window.button("Train").click()
+        window.until(lambda label=label: f"{label}: " in window.text("message"), f"an answer to {label}={text[:9]}")
+        assert "Traceback" not in window.text("message")
+        window.control(label).fill(was)
+    window.control("model").select_option(label="linear attention")
+    window.control("encoding").select_option(label="RoPE")
+    window.button("Train").click()
+    window.until(
+        lambda: "linear attention has none; choose NoPE" in window.text("message"), "what linear attention has not"
+    )
+    window.control("model").select_option(label="Transformer")
+    window.button("Train").click()
+    window.idle(1)
+    for typed in ("", "hello", "<img src=x onerror=alert(1)>", "0" * 10_000):
+        window.control("0s and 1s, repeated to any length").fill(typed)
+        window.until(lambda: "sequence: " in window.text("typed"), f"an answer to {typed[:9]}")
+        window.control("0s and 1s, repeated to any length").fill("01")
+        window.until(lambda: window.text("typed") == "", "the end of a complaint")
+
+
 def test_a_killed_process_costs_one_line(visit, server):
     import psutil
 
