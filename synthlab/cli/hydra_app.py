@@ -197,7 +197,7 @@ def _working_folder() -> str:
 
 @contextmanager
 def _sigterm_as_ctrl_c() -> Iterator[None]:
-    """Treat SIGTERM of a scheduler or shell as Ctrl-C: workers end, and leases are released."""
+    """Treat SIGTERM of a scheduler or shell as Ctrl-C: workers end, and claims are released."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from synthlab.cli import hydra_app
 from synthlab.cli.arguments import exit_on_input_error
-from synthlab.config.base import BOOKKEEPING, Config
+from synthlab.config.base import Config
 from synthlab.config.comments import read_comments
 from synthlab.config.families import conf_dir
-from synthlab.config.registry import did_you_mean
+from synthlab.config.registry import did_you_mean, key_of
 from synthlab.errors import InputError
 from synthlab.output import say
-from synthlab.studies.overrides import NOT_RUNS
+from synthlab.studies.overrides import OF_THE_COMMAND
 
 if TYPE_CHECKING:
     from synthlab.studies.study import Paper
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 NO_SWEEPS = "studies are not swept; vary settings in a file of conf/study/"
 # Studies that every paper has: the one that runs by default, and one that takes minutes.
 DEFAULT, QUICK = "default", "quick"
-OF_THE_COMMAND = (*NOT_RUNS, "hydra", *BOOKKEEPING)
 SEEDS = 5  # of a study that names no number, and the first ones of seeds=auto
 Papers = Mapping[str, Callable[[], "Paper"]]
 
@@ -52,9 +51,9 @@ def main(papers: Papers, words: list[str] | None = None) -> None:
     if not (args.help or args.hydra_help or args.shell_completion):
         with exit_on_input_error():
             chosen = _choose_study(args, papers)
-        for_runs = [word for word in args.overrides if word not in named and key_of(word) not in OF_THE_COMMAND]
+        for_runs = [word for word in args.overrides if word not in named and not is_of_the_command(word)]
         words = [*(word for word in words if word not in (*named, *for_runs)), f"study={chosen}"]
-    given = {word.lstrip("+~").split("=")[0]: word for word in args.overrides if word not in named}
+    given = {key_of(word): word for word in args.overrides if word not in named}
 
     def train(raw: dict[str, Any]) -> bool:
         with hydra_app.pause_garbage_collection():
@@ -81,9 +80,9 @@ def _list_names(args: Namespace) -> list[str]:
     return [word for word in args.overrides if "=" not in word and not word.startswith("~")]
 
 
-def key_of(override: str) -> str:
-    """Return the first part of an override's key."""
-    return re.split(r"[./@=]", override.lstrip("+~"))[0]
+def is_of_the_command(override: str) -> bool:
+    """Return True for an override of the command itself, or of Hydra, that no run of a study has."""
+    return re.split(r"[./@]", key_of(override))[0] in ("hydra", *OF_THE_COMMAND)
 
 
 def _choose_study(args: Namespace, papers: Papers) -> str:

@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from synthlab.config.registry import STRICT, check_call, did_you_mean, find_class, validate
-from synthlab.config.sources import HASH, hash_present_source, is_own, name_own_classes, without_sources
+from synthlab.config.sources import HASH, hash_present_source, is_own, name_own_classes
 from synthlab.errors import InputError, UnknownKind, format_error
 
 if TYPE_CHECKING:
@@ -289,11 +289,6 @@ class Config(Settings, ABC):
     def id(self) -> str:
         """The run's identity: see ``identity_of``."""
         return identity_of(self.identifying, self.results_version)
-
-    @property
-    def id_without_sources(self) -> str:
-        """The identity that the run would have if the sources of the user's classes were no part of it."""
-        return identity_of(without_sources(self.identifying), self.results_version)
 
     @property
     @abstractmethod

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from synthlab.config.families import FAMILY, conf_dir, families, families_of_tasks, groups_of
-from synthlab.config.registry import describe_unknown, describe_unknown_key
+from synthlab.config.registry import describe_unknown, describe_unknown_key, key_of
 from synthlab.errors import InputError, require
 
 # The launchers of conf/hydra/jobs: the extra that installs each, and the package that it adds.
@@ -40,7 +40,7 @@ def _describe(error: Exception, overrides: Sequence[str]) -> str:
     from hydra.errors import ConfigCompositionException
     from omegaconf.errors import ConfigAttributeError, ConfigKeyError
 
-    unread = getattr(error, "override", None) or next((each for each in overrides if not _key(each)), None)
+    unread = getattr(error, "override", None) or next((each for each in overrides if not key_of(each)), None)
     if unread is not None:
         return f"{unread}: cannot be read; write key=value, and quote values with special characters"
     unnamed = [each.input_line for each in _parse(overrides) if _is_group(each.key_or_group) and not _is_name(each)]
@@ -66,7 +66,7 @@ def _describe(error: Exception, overrides: Sequence[str]) -> str:
     several = [each.input_line for each in _parse(overrides) if each.is_sweep_override()]
     if several and isinstance(error, ConfigCompositionException):
         return f"{several[0]}: more than one value; add -m to sweep over them"
-    given = _find(key, overrides) or next((each for each in overrides if f"'{_key(each)}'" in message), None)
+    given = _find(key, overrides) or next((each for each in overrides if f"'{key_of(each)}'" in message), None)
     return f"{given or ' '.join(overrides) or 'config'}: {message.rstrip('.')}{_describe_groups(given, overrides)}"
 
 
@@ -84,19 +84,15 @@ def _is_name(override: Any) -> bool:
     return override.is_sweep_override() or isinstance(override.value(), str | dict | None)
 
 
-def _key(override: str) -> str:
-    return override.lstrip("+~").partition("=")[0]
-
-
 def _find(key: str, overrides: Sequence[str]) -> str | None:
     """Return the override of a key, or of one within it; None if there is none."""
-    return next((each for each in overrides if key and f"{_key(each)}.".startswith(f"{key}.")), None)
+    return next((each for each in overrides if key and f"{key_of(each)}.".startswith(f"{key}.")), None)
 
 
 def _describe_groups(given: str | None, overrides: Sequence[str]) -> str:
     """Return which groups the task of a run has, if ``given`` chooses a member of a group that only others have."""
-    task = next((each.partition("=")[2] for each in reversed(overrides) if _key(each) == "task"), "mean")
+    task = next((each.partition("=")[2] for each in reversed(overrides) if key_of(each) == "task"), "mean")
     family, every = families_of_tasks().get(task), {group for each in families() for group in groups_of(each)}
-    if family is None or given is None or _key(given) not in every:
+    if family is None or given is None or key_of(given) not in every:
         return ""
     return f"; task={task} has the groups {', '.join(groups_of(family)[1:])}"

@@ -162,9 +162,14 @@ def describe_unknown(field: str, value: Any, choices: Iterable[str]) -> str:
     return f"{field}={show(value)}: unknown{did_you_mean(value, choices)}; choose from {', '.join(choices)}"
 
 
+def key_of(override: str) -> str:
+    """Return the key of an override, ``key=value``, without a sign before it."""
+    return override.lstrip("+~").partition("=")[0]
+
+
 def describe_unknown_key(given: str, choices: Sequence[str]) -> str:
     """Return the error line for ``given`` (``key=value``), where the last part of the key is none of ``choices``."""
-    key = given.lstrip("+~").split("=")[0]
+    key = key_of(given)
     allowed = f"choose from {', '.join(choices)}" if choices else "there are none but name"
     return f"{given}: unknown key{did_you_mean(key.split('.')[-1], choices)}; {allowed}"
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from pydantic import BaseModel, PositiveInt
 
-from synthlab.config.base import BOOKKEEPING, Seed
+from synthlab.config.base import Seed
 from synthlab.config.registry import STRICT, validate
 from synthlab.errors import InputError
 from synthlab.output import say
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
-from synthlab.studies.overrides import NOT_RUNS, Overrides
+from synthlab.studies.overrides import OF_THE_COMMAND, Overrides
 from synthlab.studies.presentation.figure_files import save_panel, save_with_points
 from synthlab.studies.presentation.report import (
     Picture,
@@ -64,7 +64,7 @@ def train_and_report(paper: Paper, raw: Mapping[str, Any], given: Mapping[str, s
         raise InputError(f"{given['retry']}: studies always retry failed runs; leave it out")
     device, workers = find_device(own.device), count_workers(own.workers)
     studies = paper.studies(raw.get("study"))
-    of_the_command = (*NOT_RUNS[1:], *BOOKKEEPING)
+    of_the_command = {*OF_THE_COMMAND} - {"study"}  # study.NAME.key=value edits a study
     overrides = Overrides(override for key, override in given.items() if key.split(".")[0] not in of_the_command)
     plans = [study.plan(name, overrides, own.seeds, own.first_seed) for name, study in studies.items()]
     overrides.check_all_taken(config for plan in plans for config in plan.configs)

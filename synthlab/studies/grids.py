@@ -7,16 +7,14 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from synthlab.config.base import BOOKKEEPING, Config, kind_of
+from synthlab.config.base import Config, kind_of
 from synthlab.config.composition import settings_of, to_overrides
 from synthlab.config.families import families, groups_of
 from synthlab.config.registry import STRICT, describe_unknown
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
 from synthlab.studies.intervals import FIRST
-from synthlab.studies.overrides import NOT_RUNS, Overrides
-
-OF_THE_COMMAND = ("seed", *NOT_RUNS, *BOOKKEEPING)  # keys that are not part of a grid
+from synthlab.studies.overrides import OF_THE_COMMAND, Overrides
 
 
 def _to_list(value: Any) -> Any:
@@ -127,7 +125,7 @@ class Grid(BaseModel):
         """Raise InputError for an unknown claim, and for settings that do not belong here."""
         check_claims(f"{field}.claims", self.claims, claims)
         for key in (key for part in (self.fixed, *self.arms.values(), *self.vary, self.tune) for key in part):
-            if key in OF_THE_COMMAND:
+            if key in ("seed", *OF_THE_COMMAND):
                 raise InputError(f"{field}: sets {key}, which only the command line may set; leave it out")
         for varied in self.vary:
             twice = (self.fixed.keys() & varied.keys()) | (self.tune.keys() & (varied.keys() | self.fixed.keys()))

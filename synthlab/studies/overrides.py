@@ -4,13 +4,14 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from synthlab.config.base import Config
+from synthlab.config.base import BOOKKEEPING, Config
 from synthlab.config.composition import Composer, compose, family_of
 from synthlab.config.families import families, groups_of, kind_of_family
-from synthlab.config.registry import describe_unknown_key
+from synthlab.config.registry import describe_unknown_key, key_of
 from synthlab.errors import InputError
 
 NOT_RUNS = ("study", "seeds", "first_seed", "replot", "quick")  # keys of the command that are not keys of its runs
+OF_THE_COMMAND = (*NOT_RUNS, *BOOKKEEPING)
 
 
 class Overrides:
@@ -106,11 +107,6 @@ class Overrides:
             key: given for key, given in self.of_runs.items() if key in groups or (key != "task" and _has(chosen, key))
         }
         return self._taken[family]
-
-
-def key_of(override: str) -> str:
-    """Return the key of an override."""
-    return override.lstrip("+~").partition("=")[0]
 
 
 def _families_of(configs: Iterable[Config]) -> list[str]:

@@ -197,7 +197,7 @@ def check_study(overrides: list[str], named: list[str]) -> None:
     name, _, study = (f"output_alignment/{short[0]}" if short else (named or ["output_alignment"])[0]).partition("/")
     study = study or ("quick" if "quick=true" in overrides else "default")
     words = [override for override in overrides if not override.startswith("figure=")]
-    own = [word for word in words if studies.key_of(word) in studies.OF_THE_COMMAND]
+    own = [word for word in words if studies.is_of_the_command(word)]
     raw = compose([f"study={name}/{study}", *own], "study")
     first = next(iter(papers()[name]().studies(raw["study"]).values()))
     of_runs = Overrides(word for word in words if word not in own)
