@@ -89,7 +89,7 @@ def _shape(annotation: Any) -> str:
     if isinstance(annotation, UnionType):
         return " or ".join("None" if each is NoneType else _shape(each) for each in get_args(annotation))
     if not hasattr(annotation, "dim_str"):
-        return "(a function)"
+        return "terms"
     dimensions = ["..." if each.startswith("*") else each.lstrip("#") for each in annotation.dim_str.split()]
     return f"[{', '.join(dimensions)}]"
 

@@ -93,7 +93,7 @@ def line_error(weights: Sequence[float], train_length: int) -> float:
 
 def _means(model: TrainedRegression, x: Int[Tensor, "N L"]) -> Float[Tensor, "layers H d"]:
     """Return the output of each head at EOS, averaged over lengths and sequences."""
-    layers, sums = range(len(model.hooked.blocks)), []
+    layers, sums = range(len(model.hooked.model.blocks)), []
     for k in range(1, x.shape[1] + 1):
         _, inside = model.run_with_cache(x[:, :k])
         sums.append(torch.stack([inside["z", layer][:, -1].mean(0) for layer in layers]))

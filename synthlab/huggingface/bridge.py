@@ -107,7 +107,7 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
         shared = continue_text(self.transformer.encoding, is_token, input_ids.shape[1])
         tokens = [replace(shared, cache=_extension(cache, layer)) for layer in range(self.config.depth)]
         input_ids = self._check_tokens(input_ids.masked_fill(~is_token[:, -input_ids.shape[1] :], 0))
-        logits = self.transformer.logits(input_ids[None], tokens)[0]
+        logits = self.transformer.decode(input_ids[None], tokens)[0]
         loss = None if labels is None else self.loss_function(logits, labels, vocab_size=self.config.vocab_size)
         return CausalLMOutputWithPast(loss=loss, logits=logits, past_key_values=cache)
 

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from synthlab.errors import InputError, describe_missing
 from synthlab.huggingface.padding import count_tokens_alone, tells_padding
 from synthlab.models.encodings import ENCODINGS
-from synthlab.models.encodings.base import Dims
-from synthlab.models.encodings.relative_maps import RelativeRoPE, multiply_rotated
+from synthlab.models.encodings.base import Dims, add_products
+from synthlab.models.encodings.relative_maps import RelativeRoPE, rotate_pairs
 
 try:
     from transformers import AttentionInterface, AttentionMaskInterface  # pyright: ignore[reportMissingImports]
@@ -103,7 +103,7 @@ class _Unrotated(nn.Module):
         if scale is not None:
             q = q * scale[0, :, None, :, None].to(q.dtype)
         halves = [each[..., : 2 * pairs].unflatten(-1, (2, pairs)).mT.flatten(-2) for each in (q, k)]
-        rotated = multiply_rotated(halves[0], halves[1], relative[0], self.inv_freq.double(), _multiply)
+        rotated = add_products(rotate_pairs(halves[0], halves[1], relative[0], self.inv_freq.double()), _multiply)
         return rotated + _multiply(q[..., 2 * pairs :], k[..., 2 * pairs :])
 
 

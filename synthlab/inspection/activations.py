@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from typing import Any, cast
 
 import torch
@@ -12,8 +13,11 @@ from torch import Tensor, nn
 from synthlab.config.argument_checks import shorten
 from synthlab.config.registry import describe_unknown
 from synthlab.errors import InputError
-from synthlab.inspection.hooked import NOPE, HookedTransformer, HookPoint, full_name
+from synthlab.inspection.hooked import HookedTransformer, full_name
 from synthlab.inspection.interventions import Hook
+from synthlab.models.encodings.base import Dims
+from synthlab.models.encodings.plain import NoPE
+from synthlab.models.layers import HookPoint
 from synthlab.models.transformer import Decoder
 
 
@@ -22,8 +26,6 @@ class Activations(dict[Any, Tensor]):
 
     ``activations["pattern", 0]`` is short for ``activations["blocks.0.attn.hook_pattern"]``, as in TransformerLens.
     ``tokens`` has the tokens of each sequence, BOS and EOS included, as texts: N lists of T.
-
-    ``activations["pattern", 0]`` is short for ``activations["blocks.0.attn.hook_pattern"]``, as in TransformerLens.
     """
 
     def __init__(self, values: Mapping[str, Tensor], tokens: Sequence[Sequence[str]]):
@@ -63,8 +65,7 @@ def run_with_hooks(
     model: HookedTransformer, tokens: Tensor, positions: Tensor | None = None, hooks: Any = ()
 ) -> Tensor:
     """Return the output at every token, with the changes of ``hooks``."""
-    with torch.no_grad(), attach_hooks(model, hooks):
-        return model(tokens, positions)
+    return run_with_cache(model, tokens, positions, hooks)[0]  # all points are watched, so that rounding is the same
 
 
 def run_with_cache(
@@ -72,12 +73,14 @@ def run_with_cache(
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """Return the output at every token, and the value at every hook point, with the changes of ``hooks``."""
     values: dict[str, Tensor] = {}
+    points = model.hook_points()
 
     def keep(activation: Tensor, point: HookPoint) -> None:
         values[point.name] = activation.detach().clone()  # a later hook may edit in place
 
-    with attach_hooks(model, hooks):  # user hooks first, so that their results are recorded
-        return run_with_hooks(model, tokens, positions, [(name, keep) for name in model.hook_points()]), values
+    # User hooks first, so that their results are recorded.
+    with torch.no_grad(), attach_hooks(model, hooks), attach_hooks(model, [(name, keep) for name in points]):
+        return model(tokens, positions), values
 
 
 def added_logits(model: Decoder, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B H T T"]:
@@ -86,10 +89,12 @@ def added_logits(model: Decoder, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B
     That is the logits minus those of the same weights without position encoding; minus infinity where a token (row)
     does not see another. ``model`` is an ensemble of one.
     """
-    plain = HookedTransformer(model)
-    plain.encoding = NOPE
-    models = HookedTransformer(model), plain
-    own, without = (run_with_cache(each, tokens)[1]["blocks.0.attn.hook_unmasked_scores"] for each in models)
+    plain = deepcopy(model)
+    plain.encoding = NoPE(Dims(width=1, heads=1))  # which ignores the sizes
+    own, without = (
+        run_with_cache(HookedTransformer(each), tokens)[1]["blocks.0.attn.hook_unmasked_scores"]
+        for each in (model, plain)
+    )
     added = own - without
     return added.masked_fill(torch.ones_like(added, dtype=torch.bool).triu(1), -math.inf)
 

@@ -1,11 +1,12 @@
-"""Attention and Transformer blocks, for an ensemble of E models.
+"""Attention and Transformer blocks.
 
-``Attention.forward`` is softmax attention from top to bottom, over a layout that says which tokens see each other.
-``Causal`` is the plain layout: whole texts, each token sees those before it. ``packing.Packed`` holds all prefixes of a
-sequence in one row. Long texts of the plain layout go through PyTorch's fused attention, which computes the same and
-keeps no logits for each text and head.
+``Attention.forward`` reads from top to bottom, over a layout that says which tokens see each other. ``Causal`` is the
+plain layout: whole texts, each token sees those before it. ``packing.Packed`` holds all prefixes of a sequence in one
+row. ``unique_tokens.TokenTable`` computes once what all sequences of a batch have in common. Long texts of the plain
+layout go through PyTorch's fused attention, which computes the same and keeps no logits for each text and head.
 
-Tensor letters: E models, B batch, T tokens, Q queries, K keys, D model width, H heads, d head width.
+Tensor letters: B batch (with models first, see ``layers``), T tokens, Q queries, K keys, D model width, H heads, d head
+width. Hook points are named as in TransformerLens (Nanda and Bloom, 2022) where it has them; docs/inside.md lists them.
 """
 
 import math
@@ -19,8 +20,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from synthlab.models.encodings.base import Encoding
-from synthlab.models.layers import MLP, LayerNorm, Linear
+from synthlab.models.encodings.base import Encoding, add_products
+from synthlab.models.layers import MLP, HookPoint, LayerNorm, Linear
 
 Norm = Literal["pre", "post", "none"]
 Kind = Literal["softmax", "linear"]
@@ -41,15 +42,15 @@ class Causal:
         first_query: Index of the first of the T tokens that is a query.
     """
 
-    positions: Int[Tensor, "#E #B T"]
+    positions: Int[Tensor, "*#B T"]
     mask: Bool[Tensor, "*rows Q K"]
-    bias: Float[Tensor, "#E #B H Q K"] | None
-    relative: Float[Tensor, "#E #B 1 Q K"] | None
+    bias: Float[Tensor, "*#B H Q K"] | None
+    relative: Float[Tensor, "*#B 1 Q K"] | None
     cache: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None
     first_query: int = 0
 
     @classmethod
-    def build(cls, encoding: Encoding, positions: Int[Tensor, "#E #B K"], mask: Bool[Tensor, "*rows T K"]) -> "Causal":
+    def build(cls, encoding: Encoding, positions: Int[Tensor, "*#B K"], mask: Bool[Tensor, "*rows T K"]) -> "Causal":
         """Lay out the last T of K tokens, given the positions of all and which keys each sees."""
         own = positions[..., -mask.shape[-2] :]
         query = own.unsqueeze(-1)
@@ -62,19 +63,25 @@ class Causal:
         first = self.positions.shape[-1] - count
         return replace(self, mask=self.mask[..., -count:, :], bias=bias, relative=relative, first_query=first)
 
-    def by_head(self, values: Float[Tensor, "E B T H d"]) -> Float[Tensor, "E B H T d"]:
+    def attend(
+        self, block: "Block", h: Float[Tensor, "*B T D"], encoding: Encoding
+    ) -> tuple[Float[Tensor, "*B Q D"], Float[Tensor, "*B Q D"]]:
+        """Return the residual stream of the queries before attention, and what attention adds to it."""
+        return h[..., self.first_query :, :], block.attention(block.pre1(h), self, encoding)
+
+    def by_head(self, values: Float[Tensor, "*B T H d"]) -> Float[Tensor, "*B H T d"]:
         """Arrange queries, keys or values by heads."""
-        return values.transpose(2, 3)
+        return values.transpose(-3, -2)
 
-    def by_token(self, heads: Float[Tensor, "E B H Q d"]) -> Float[Tensor, "E B Q D"]:
-        """Join the heads of each query."""
-        return heads.transpose(2, 3).flatten(-2)
+    def by_token(self, heads: Float[Tensor, "*B H Q d"]) -> Float[Tensor, "*B Q H d"]:
+        """Arrange the outputs of heads by tokens."""
+        return heads.transpose(-3, -2)
 
-    def products(self, q: Float[Tensor, "E B H Q d"], k: Float[Tensor, "E B H K d"]) -> Float[Tensor, "E B H Q K"]:
+    def products(self, q: Float[Tensor, "*B H Q p"], k: Float[Tensor, "*B H K p"]) -> Float[Tensor, "*B H Q K"]:
         """Multiply each query by its keys."""
         return q @ k.mT
 
-    def mix(self, weights: Float[Tensor, "E B H Q K"], v: Float[Tensor, "E B H K d"]) -> Float[Tensor, "E B H Q d"]:
+    def mix(self, weights: Float[Tensor, "*B H Q K"], v: Float[Tensor, "*B H K d"]) -> Float[Tensor, "*B H Q d"]:
         """Sum the values that each query sees, by its attention weights."""
         return weights @ v
 
@@ -93,9 +100,9 @@ class Causal:
 
         It applies where logits are inner products plus a constant.
         """
-        constant = self.bias is None or not self.bias.requires_grad
-        plain = type(encoding).products is Encoding.products
-        return constant and plain and self.mask.shape[-1] >= FUSED_FROM
+        is_constant = self.bias is None or not self.bias.requires_grad
+        is_plain = type(encoding).products is Encoding.products
+        return is_constant and is_plain and self.mask.shape[-1] >= FUSED_FROM
 
 
 def causal_mask(length: int, device: torch.device) -> Bool[Tensor, "T T"]:
@@ -117,54 +124,81 @@ class Attention(nn.Module):
         self.queries = Linear(models, width, width)
         self.keys_values = Linear(models, width, 2 * width)
         self.output = Linear(models, width, width)
+        self.hook_q, self.hook_k, self.hook_v = HookPoint(), HookPoint(), HookPoint()
+        self.hook_rot_q, self.hook_rot_k = HookPoint(), HookPoint()
+        self.hook_position_scores, self.hook_unmasked_scores = HookPoint(), HookPoint()
+        self.hook_attn_scores, self.hook_pattern = HookPoint(), HookPoint()
+        self.hook_z, self.hook_result = HookPoint(), HookPoint()
 
-    def forward(self, h: Float[Tensor, "E B T D"], layout: Causal, encoding: Encoding) -> Float[Tensor, "E B Q D"]:
+    def forward(self, h: Float[Tensor, "*B T D"], layout: Causal, encoding: Encoding) -> Float[Tensor, "*B Q D"]:
         """Return the attention output of each query."""
-        q, k, v = self.project(h, layout)  # E B Q H d, E B T H d, E B T H d
-        q, k = self.rotate(q, k, layout, encoding)
-        q, k, v = (layout.by_head(each) for each in (q, k, v))  # E B H Q d, E B H T d, E B H T d
+        q, k, v = self.project(h, layout)  # *B Q H d, *B T H d, *B T H d
+        rot_q, rot_k = self.rotate(q, k, layout, encoding)
+        rot_q, rot_k, v = (layout.by_head(each) for each in (rot_q, rot_k, v))  # *B H Q d, *B H T d, *B H T d
         if layout.cache is not None:
-            k, v = layout.cache(k, v)  # E B H K d
-        if self.kind == "softmax" and layout.can_fuse(encoding):
-            heads = attend_fused(q, k, v, layout.added)  # E B H Q d
+            rot_k, v = layout.cache(rot_k, v)  # *B H K d
+        if self.kind == "softmax" and layout.can_fuse(encoding) and not self.is_watched():
+            heads = attend_fused(rot_q, rot_k, v, layout.added)  # *B H Q d
         else:
-            logits = self.mask(self.score(q, k, layout, encoding), layout.mask)  # E B H Q K
-            heads = layout.mix(self.normalize(logits), v)  # E B H Q d
-        return self.output(layout.by_token(heads))
+            scores = self.score(rot_q, rot_k, layout, encoding)  # *B H Q K
+            if self.hook_position_scores.is_watched:
+                scores = self.score_in_parts(scores, layout.by_head(q), layout.by_head(k), layout, encoding)
+            scores = self.mask(self.hook_unmasked_scores(scores), layout.mask)
+            pattern = self.hook_pattern(self.normalize(self.hook_attn_scores(scores)))
+            heads = layout.mix(pattern, v)
+        z = self.hook_z(layout.by_token(heads))  # *B Q H d
+        if self.hook_result.is_watched:
+            return self.hook_result(self.output.contributions(z)).sum(-2) + self.output.bias
+        return self.output(z.flatten(-2))
 
     def project(
-        self, h: Float[Tensor, "E B T D"], layout: Causal
-    ) -> tuple[Float[Tensor, "E B Q H d"], Float[Tensor, "E B T H d"], Float[Tensor, "E B T H d"]]:
+        self, h: Float[Tensor, "*B T D"], layout: Causal
+    ) -> tuple[Float[Tensor, "*B Q H d"], Float[Tensor, "*B T H d"], Float[Tensor, "*B T H d"]]:
         """Return queries, keys and values."""
-        q = self.queries(h[:, :, layout.first_query :]).unflatten(-1, (self.heads, -1))
+        q = self.queries(h[..., layout.first_query :, :]).unflatten(-1, (self.heads, -1))
         k, v = self.keys_values(h).unflatten(-1, (2, self.heads, -1)).unbind(-3)
-        return q, k, v
+        return self.hook_q(q), self.hook_k(k), self.hook_v(v)
 
     def rotate(
-        self, q: Float[Tensor, "E B Q H d"], k: Float[Tensor, "E B T H d"], layout: Causal, encoding: Encoding
-    ) -> tuple[Float[Tensor, "E B Q H d"], Float[Tensor, "E B T H d"]]:
+        self, q: Float[Tensor, "*B Q H d"], k: Float[Tensor, "*B T H d"], layout: Causal, encoding: Encoding
+    ) -> tuple[Float[Tensor, "*B Q H d"], Float[Tensor, "*B T H d"]]:
         """Rotate queries and keys by their positions, and multiply each query by its logit scale."""
         own = layout.positions[..., layout.first_query :]
         q, k = encoding.rotate(q, own), encoding.rotate(k, layout.positions)
         logit_scale = encoding.sharpen(own)
         if logit_scale is not None:
             q = q * logit_scale[..., None, None].to(q.dtype)
-        return q, k
+        return self.hook_rot_q(q), self.hook_rot_k(k)
 
     def score(
-        self, q: Float[Tensor, "E B H Q d"], k: Float[Tensor, "E B H T d"], layout: Causal, encoding: Encoding
-    ) -> Float[Tensor, "E B H Q K"]:
+        self, q: Float[Tensor, "*B H Q d"], k: Float[Tensor, "*B H T d"], layout: Causal, encoding: Encoding
+    ) -> Float[Tensor, "*B H Q K"]:
         """Return the logits q . k / sqrt(d) + bias, or (q . k + bias) / n for linear attention, before masking.
 
         Division by sqrt(d) keeps the variance of products of independent unit entries at 1. Equation 6 divides by the
         number n of visible keys instead.
         """
-        logits = encoding.products(q, k, layout.relative, layout.products)
+        if layout.relative is None:
+            logits = layout.products(q, k)
+        else:
+            logits = add_products(encoding.products(q, k, layout.relative), layout.products)
         if self.kind == "softmax":
             logits = logits * q.shape[-1] ** -0.5
         if layout.bias is not None:
             logits = logits + layout.bias
         return logits if self.kind == "softmax" else logits / layout.count_keys()
+
+    def score_in_parts(
+        self,
+        scores: Float[Tensor, "*B H Q K"],
+        q: Float[Tensor, "*B H Q d"],
+        k: Float[Tensor, "*B H T d"],
+        layout: Causal,
+        encoding: Encoding,
+    ) -> Float[Tensor, "*B H Q K"]:
+        """Return ``scores`` as two parts: those of queries and keys without positions, and what the encoding adds."""
+        content = self.score(q, k, replace(layout, bias=None, relative=None), encoding)
+        return content + self.hook_position_scores(scores - content)
 
     def mask(self, logits: Float[Tensor, "..."], mask: Bool[Tensor, "..."]) -> Float[Tensor, "..."]:
         """Change logits so that keys outside the mask get no weight."""
@@ -176,18 +210,24 @@ class Attention(nn.Module):
         """Turn logits into attention weights: by softmax, or unchanged for linear attention."""
         return logits.softmax(-1) if self.kind == "softmax" else logits
 
+    def is_watched(self) -> bool:
+        """Return True if hooks see logits or weights, which fused attention does not compute."""
+        points = (self.hook_position_scores, self.hook_unmasked_scores, self.hook_attn_scores, self.hook_pattern)
+        return any(point.is_watched for point in points)
+
 
 def attend_fused(
-    q: Float[Tensor, "E B H Q d"],
-    k: Float[Tensor, "E B H K d"],
-    v: Float[Tensor, "E B H K d"],
+    q: Float[Tensor, "*B H Q d"],
+    k: Float[Tensor, "*B H K d"],
+    v: Float[Tensor, "*B H K d"],
     added: Float[Tensor, "*rows Q K"],
-) -> Float[Tensor, "E B H Q d"]:
+) -> Float[Tensor, "*B H Q d"]:
     """Return softmax attention in one call: each query's values, weighted by softmax(q . k / sqrt(d) + ``added``)."""
+    batch = q.shape[:-3]
     if added.dim() > 2:
-        added = added.expand(*q.shape[:2], -1, -1, -1).flatten(0, 1)
-    heads = F.scaled_dot_product_attention(*(each.flatten(0, 1) for each in (q, k, v)), attn_mask=added.to(q.dtype))
-    return heads.unflatten(0, q.shape[:2])
+        added = added.expand(*batch, -1, -1, -1).flatten(0, -4)
+    q, k, v = (each.flatten(0, -4) for each in (q, k, v))
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=added.to(q.dtype)).unflatten(0, batch)
 
 
 class Block(nn.Module):
@@ -199,12 +239,11 @@ class Block(nn.Module):
         self.mlp = MLP(models, width, hidden, width)
         self.pre1, self.pre2 = (LayerNorm(models, width) if norm == "pre" else nn.Identity() for _ in range(2))
         self.post1, self.post2 = (LayerNorm(models, width) if norm == "post" else nn.Identity() for _ in range(2))
+        self.hook_resid_pre, self.hook_resid_mid, self.hook_resid_post = HookPoint(), HookPoint(), HookPoint()
+        self.hook_attn_out, self.hook_mlp_out = HookPoint(), HookPoint()
 
-    def forward(self, h: Float[Tensor, "E B T D"], layout: Causal, encoding: Encoding) -> Float[Tensor, "E B Q D"]:
+    def forward(self, h: Float[Tensor, "*B T D"], layout: Causal, encoding: Encoding) -> Float[Tensor, "... Q D"]:
         """Return the residual stream of the queries after this block."""
-        return self.add(h[:, :, layout.first_query :], self.attention(self.pre1(h), layout, encoding))
-
-    def add(self, h: Float[Tensor, "E #B Q D"], attended: Float[Tensor, "E B Q D"]) -> Float[Tensor, "E B Q D"]:
-        """Add the attention output to the residual stream, and then that of the MLP."""
-        h = self.post1(h + attended)
-        return self.post2(h + self.mlp(self.pre2(h)))
+        h, attended = layout.attend(self, self.hook_resid_pre(h), encoding)
+        h = self.hook_resid_mid(self.post1(h + self.hook_attn_out(attended)))
+        return self.hook_resid_post(self.post2(h + self.hook_mlp_out(self.mlp(self.pre2(h)))))

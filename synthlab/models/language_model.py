@@ -1,7 +1,5 @@
 """The lab's Transformer as a language model: logits of the next token at every token."""
 
-from collections.abc import Sequence
-
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -9,9 +7,10 @@ from torch import Tensor, nn
 from synthlab.config.registry import Registry
 from synthlab.models.attention import Causal, causal_mask
 from synthlab.models.encodings.base import Encoding
-from synthlab.models.layers import Linear
+from synthlab.models.layers import Linear, call_each
 from synthlab.models.ragged import Ragged
-from synthlab.models.transformer import Decoder
+from synthlab.models.reference import read
+from synthlab.models.transformer import Decoder, count_up
 
 
 class LanguageModel(Decoder):
@@ -30,19 +29,8 @@ class LanguageModel(Decoder):
         mask: Bool[Tensor, "H T T"] | None = None,
         last: int | None = None,
     ) -> Float[Tensor, "E B n V"]:
-        """Return logits of the next token after each prefix of ``x``.
-
-        Args:
-            x: Texts.
-            positions: The position of each token; None for 0..T - 1.
-            mask: True where a query of a head sees a key; None for the causal mask.
-            last: Return logits only for the last n = ``last`` tokens; None for all.
-        """
-        positions = count_up(x) if positions is None else positions
-        seen = causal_mask(x.shape[-1], x.device) if mask is None else mask
-        layout = Causal.build(self.encoding, positions, seen)
-        ending = layout if last is None else layout.only_last(last)
-        return self.logits(x, [layout] * (len(self.blocks) - 1) + [ending])
+        """Return logits of the next token after each prefix of ``x``. Arguments are those of ``read``."""
+        return self.read(x, positions, mask, last)
 
     def without_padding(
         self, x: Int[Tensor, "1 B T"], positions: Int[Tensor, "#E #B T"] | None, sizes: Int[Tensor, "1 B"]
@@ -52,19 +40,21 @@ class LanguageModel(Decoder):
         This is ``forward`` for an ensemble of one.
         """
         layout = Ragged.of(self.encoding, count_up(x) if positions is None else positions, sizes)
-        return layout.spread(self.logits(layout.flatten(x), [layout] * len(self.blocks)))
-
-    def logits(self, x: Int[Tensor, "E B T"], layouts: Sequence[Causal]) -> Float[Tensor, "E B Q V"]:
-        """Return logits of the next token at each query of ``x``; ``layouts`` has each block's attention layout."""
-        h = self.embed(x, layouts[0].positions)
-        for block, layout in zip(self.blocks, layouts, strict=True):
-            h = block(h, layout, self.encoding)
-        return self.head(self.norm(h))
+        return layout.spread(self.decode(layout.flatten(x), [layout] * len(self.blocks)))
 
 
-def count_up(x: Int[Tensor, "E B T"]) -> Int[Tensor, "1 1 T"]:
-    """Return the positions 0..T - 1."""
-    return torch.arange(x.shape[-1], device=x.device).view(1, 1, -1)
+class ReferenceLanguageModel(Decoder):
+    """The language model as ``models.reference`` reads it: one model at a time, and without shortcuts."""
+
+    make_head = LanguageModel.make_head
+
+    def forward(
+        self, x: Int[Tensor, "E B T"], positions: Int[Tensor, "E B T"] | None = None
+    ) -> Float[Tensor, "E B T V"]:
+        """Return logits of the next token after each prefix of ``x``."""
+        if len(x) > 1:
+            return call_each(self, x, positions)
+        return read(self, x[0], None if positions is None else positions[0])[None]
 
 
 def takes_shortcuts(model: nn.Module) -> bool:
@@ -105,6 +95,6 @@ def token_positions(is_token: Bool[Tensor, "B T"]) -> Int[Tensor, "B T"]:
 MODELS = Registry(
     "model",
     nn.Module,
-    {"transformer": LanguageModel},
+    {"transformer": LanguageModel, "reference": ReferenceLanguageModel},
     call="Class(make_encoding, generators, vocabulary, /, **settings)",
 )

@@ -11,15 +11,14 @@ from copy import deepcopy
 from typing import Any, NamedTuple, cast
 
 import torch
-from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from synthlab.config.sources import own_classes
 from synthlab.errors import InputError
-from synthlab.models.attention import Causal, causal_mask
 from synthlab.models.encodings.base import Encoding
 from synthlab.models.language_model import LanguageModel, takes_shortcuts
-from synthlab.models.packing import ENDS, with_ends
+from synthlab.models.packing import ENDS
+from synthlab.models.reference import predict_prefixes
 from synthlab.models.transformer import Decoder, Transformer
 
 ROWS, LENGTH, CUT = 3, 20, 7  # sequences, their symbols, and the symbols that two of them share
@@ -138,22 +137,10 @@ def _compare(model: nn.Module, symbols: int) -> Iterator[tuple[str, Tensor, Tens
         yield says, model(x[..., :CUT], None)[:, :, :CUT], whole[:, :, :CUT]
     else:
         packed = model(x, torch.arange(length + ENDS).expand(1, ROWS, -1))  # without the table of unique tokens
-        for k in (1, 2, CUT, length):
-            alone = _predict_alone(model, x[..., :k])
-            yield says, alone, whole[..., k - 1 : k]
-            yield says, alone, packed[..., k - 1 : k]
+        alone = predict_prefixes(model, x[0])[None]
+        yield says, alone, whole
+        yield says, alone, packed
     if takes_shortcuts(model):
         sizes = torch.tensor([[length, CUT, length]])
         ragged = cast(LanguageModel, model).without_padding(x, None, sizes)
         yield "texts in one row do not see each other", whole[:, 1, :CUT], ragged[:, 1, :CUT]
-
-
-def _predict_alone(model: Transformer, x: Int[Tensor, "E B L"]) -> Float[Tensor, "E B 1"]:
-    """Return the prediction for whole sequences, laid out plainly: nothing packed, no table."""
-    tokens = torch.stack([with_ends(rows) for rows in x])
-    positions = torch.arange(tokens.shape[-1]).view(1, 1, -1)
-    layout = Causal.build(model.encoding, positions, causal_mask(tokens.shape[-1], x.device))
-    h = model.embed(tokens, positions)
-    for block in model.blocks:
-        h = block(h, layout, model.encoding)
-    return model.head(model.norm(h[:, :, -1:])).squeeze(-1)

@@ -59,6 +59,19 @@ class Linear(nn.Module):
             out = torch.baddbmm(self.bias, rows, self.weight)
         return out.unflatten(1, h.shape[1:-1])
 
+    def contributions(self, parts: Float[Tensor, "E *N H p"]) -> Float[Tensor, "E *N H o"]:
+        """Return what each of the H parts of an input adds to the output, which is their sum plus the bias."""
+        return torch.einsum("e...hp,ehpo->e...ho", parts, self.weight.unflatten(1, parts.shape[-2:]))
+
+    def of_sums(self, weights: Float[Tensor, "E B Q H K"], parts: Float[Tensor, "E H K p"]) -> Float[Tensor, "E B Q o"]:
+        """Return the output for inputs whose H parts are sums of K vectors each, by ``weights``.
+
+        It multiplies the vectors, and then sums: that is less work where few vectors serve many sums.
+        """
+        outputs = parts @ self.weight.unflatten(1, (parts.shape[1], -1))  # E H K o
+        out = torch.baddbmm(self.bias, weights.flatten(-2).flatten(1, 2), outputs.flatten(1, 2))
+        return out.unflatten(1, weights.shape[1:3])
+
 
 class LayerNorm(nn.Module):
     """Layer normalization, with a scale and a shift for each model."""
@@ -74,11 +87,43 @@ class LayerNorm(nn.Module):
         return torch.addcmul(self.shift, normal, self.scale).view(h.shape)
 
 
+class HookPoint(nn.Identity):
+    """A named place in a model. PyTorch's hooks that are registered here see its values, and may replace them.
+
+    Hooks see the values of an ensemble of one, without the dimension of models.
+
+    Attributes:
+        name: Its place, such as ``blocks.0.attn.hook_pattern``.
+    """
+
+    name = ""
+
+    @property
+    def is_watched(self) -> bool:
+        """True if there are hooks."""
+        return bool(self._forward_hooks)
+
+    def __call__(self, values: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
+        """Return the values, or their replacement by hooks."""
+        return super().__call__(values.squeeze(0)).unsqueeze(0) if self._forward_hooks else values
+
+
+class GELU(nn.GELU):
+    """The nonlinearity of an MLP, between two hook points."""
+
+    def __init__(self):
+        super().__init__()
+        self.hook_pre, self.hook_post = HookPoint(), HookPoint()
+
+    def forward(self, input: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
+        return self.hook_post(super().forward(self.hook_pre(input)))
+
+
 class MLP(nn.Sequential):
     """An MLP with one hidden layer."""
 
     def __init__(self, models: int, width: int, hidden: int, out: int):
-        super().__init__(Linear(models, width, hidden), nn.GELU(), Linear(models, hidden, out))
+        super().__init__(Linear(models, width, hidden), GELU(), Linear(models, hidden, out))
 
 
 class Member:
@@ -98,3 +143,11 @@ class Member:
         device = next(iter(self.parameters.values())).device
         inputs = (x[None].to(device), None if positions is None else positions[None].to(device))
         return torch.func.functional_call(self.ensemble, self.parameters, inputs, more)[0].to(x.device)
+
+
+def call_each(
+    ensemble: nn.Module, x: Int[Tensor, "E B L"], positions: Int[Tensor, "E B P"] | None
+) -> Float[Tensor, "E B n *V"]:
+    """Return the outputs of an ensemble whose models are called one after the other."""
+    places = [None] * len(x) if positions is None else positions
+    return torch.stack([Member(ensemble, e)(x[e], places[e]) for e in range(len(x))])

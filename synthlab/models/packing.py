@@ -31,22 +31,32 @@ class Packed(Causal):
     def can_fuse(self, encoding: Encoding) -> bool:
         return False  # each query has its own last column
 
-    def products(self, q: Float[Tensor, "E B H Q d"], k: Float[Tensor, "E B H T d"]) -> Float[Tensor, "E B H Q K"]:
+    def products(self, q: Float[Tensor, "*B H Q p"], k: Float[Tensor, "*B H T p"]) -> Float[Tensor, "*B H Q K"]:
         prefix = self.mask.shape[-1] - 1
         own = (q * k[..., -q.shape[-2] :, :]).sum(-1, keepdim=True)
         return torch.cat((q @ k[..., :prefix, :].mT, own), -1)
 
-    def mix(self, weights: Float[Tensor, "E B H Q K"], v: Float[Tensor, "E B H T d"]) -> Float[Tensor, "E B H Q d"]:
+    def mix(self, weights: Float[Tensor, "*B H Q K"], v: Float[Tensor, "*B H T d"]) -> Float[Tensor, "*B H Q d"]:
         prefix = self.mask.shape[-1] - 1
         return weights[..., :prefix] @ v[..., :prefix, :] + weights[..., prefix:] * v[..., -weights.shape[-2] :, :]
 
 
-def lay_out(length: int, positions: Int[Tensor, "#E #B T"], encoding: Encoding) -> Packed:
-    """Lay out packed rows of ``length`` symbols, given the position of every packed token."""
-    query = positions.unsqueeze(-1)
-    key = torch.cat((positions[..., None, : length + 1].expand(*positions.shape, -1), query), -1)
-    mask = mask_packed(length, positions.device)
-    return Packed(positions, mask, encoding.bias(query, key), encoding.relative(query, key))
+def lay_out(
+    x: Int[Tensor, "*B L"], positions: Int[Tensor, "*B N"] | None, encoding: Encoding, blocks: int
+) -> list[Causal]:
+    """Lay out packed rows for the last ``blocks`` blocks; in the very last, the readouts are the only queries.
+
+    ``positions`` are those of BOS, x1..xL and the last EOS; None for 0..L + 1.
+    """
+    if not blocks:
+        return []
+    length = x.shape[-1]
+    places = pack_positions(length, positions, x.device)
+    query = places.unsqueeze(-1)
+    key = torch.cat((places[..., None, : length + 1].expand(*places.shape, -1), query), -1)
+    mask = mask_packed(length, x.device)
+    packed = Packed(places, mask, encoding.bias(query, key), encoding.relative(query, key))
+    return [packed] * (blocks - 1) + [packed.only_last(length)]
 
 
 def with_ends(x: Int[Tensor, "B L"]) -> Int[Tensor, "B L+2"]:
@@ -60,7 +70,7 @@ def pack(x: Int[Tensor, "*B L"]) -> Int[Tensor, "*B T"]:
     return torch.cat((bos, x, torch.full_like(x, EOS)), -1)
 
 
-def pack_positions(length: int, positions: Int[Tensor, "E B N"] | None, device: torch.device) -> Int[Tensor, "#E #B T"]:
+def pack_positions(length: int, positions: Int[Tensor, "*B N"] | None, device: torch.device) -> Int[Tensor, "*#B T"]:
     """Return the position of every packed token, given those of BOS, x1..xL and the last EOS (None: 0..L + 1)."""
     ranks = rank_packed(length, device)
     return ranks.view(1, 1, -1) if positions is None else positions[..., ranks]

@@ -54,5 +54,5 @@ class Ragged(Causal):
     def by_head(self, values: Float[Tensor, "1 1 T H d"]) -> Float[Tensor, "1 R H C d"]:
         return super().by_head(self.spread(values))
 
-    def by_token(self, heads: Float[Tensor, "1 R H C d"]) -> Float[Tensor, "1 1 T D"]:
+    def by_token(self, heads: Float[Tensor, "1 R H C d"]) -> Float[Tensor, "1 1 T H d"]:
         return gather_rows(super().by_token(heads).flatten(1, 2), self.place.view(1, 1, -1))

@@ -1,6 +1,7 @@
 """Decoder-only Transformers, an ensemble of E models of one shape, that predict a value for every prefix.
 
-They are independent of tasks. Read from ``Transformer.forward`` to ``attention.Block`` and ``attention.Attention``.
+They are independent of tasks. ``reference`` computes the same plainly: read it first, then from ``Transformer.forward``
+to ``attention.Block`` and ``attention.Attention``.
 
 Tensor letters: E models, B batch, L sequence length, D model width; T = 2L + 1 packed tokens (see ``packing``); R = 3L
 + 1 rows of the table of unique tokens, over which the first block runs (see ``unique_tokens``).
@@ -10,16 +11,28 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, cast
 
-from jaxtyping import Float, Int
+import torch
+from jaxtyping import Bool, Float, Int
 from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Tensor, nn
 
 from synthlab.errors import InputError
-from synthlab.models.attention import Block, Kind, Norm
+from synthlab.models.attention import Block, Causal, Kind, Norm, causal_mask
 from synthlab.models.encodings.base import Dims, Encoding
-from synthlab.models.layers import MLP, Generators, LayerNorm, Linear, ensemble_parameter, gather_rows, init_normal
-from synthlab.models.packing import VOCABULARY, lay_out, pack, pack_positions
-from synthlab.models.unique_tokens import make_token_table, run_first_block
+from synthlab.models.layers import (
+    MLP,
+    Generators,
+    HookPoint,
+    LayerNorm,
+    Linear,
+    call_each,
+    ensemble_parameter,
+    gather_rows,
+    init_normal,
+)
+from synthlab.models.packing import VOCABULARY, lay_out, pack
+from synthlab.models.reference import predict_prefixes
+from synthlab.models.unique_tokens import TokenTable
 
 # Up to this length the first layer computes over the table of unique tokens. For longer sequences the table's R x R
 # logits cost more than they save.
@@ -56,6 +69,11 @@ class Decoder(nn.Module, ABC):
         self.blocks = cast(Sequence[Block], blocks)  # a ModuleList does not declare the type of its modules
         self.norm = LayerNorm(models, width) if norm == "pre" else nn.Identity()
         self.head = self.make_head(models, width, hidden, vocabulary)
+        self.hook_embed, self.hook_pos_embed = HookPoint(), HookPoint()
+        self.hook_normalized, self.hook_out = HookPoint(), HookPoint()
+        for name, point in self.named_modules():
+            if isinstance(point, HookPoint):  # names as in TransformerLens
+                point.name = name.replace("attention.", "attn.").replace("mlp.1.", "mlp.").replace("head.1.", "head.")
         self.initialise(generators, init_scale)
 
     @staticmethod
@@ -72,9 +90,39 @@ class Decoder(nn.Module, ABC):
     def make_head(self, models: int, width: int, hidden: int, vocabulary: int) -> nn.Module:
         """Return the layer from the normalized residual stream to the output."""
 
-    def embed(self, tokens: Int[Tensor, "#E B T"], positions: Int[Tensor, "#E #B T"]) -> Float[Tensor, "E B T D"]:
+    def read(
+        self,
+        tokens: Int[Tensor, "*B T"],
+        positions: Int[Tensor, "*#B T"] | None = None,
+        mask: Bool[Tensor, "H T T"] | None = None,
+        last: int | None = None,
+    ) -> Float[Tensor, "*B n V"]:
+        """Return the outputs at the tokens of whole texts, nothing packed.
+
+        Args:
+            tokens: Texts.
+            positions: The position of each token; None for 0..T - 1.
+            mask: True where a query of a head sees a key; None for the causal mask.
+            last: Return only the outputs at the last n = ``last`` tokens; None for all.
+        """
+        positions = count_up(tokens) if positions is None else positions
+        seen = causal_mask(tokens.shape[-1], tokens.device) if mask is None else mask
+        layout = Causal.build(self.encoding, positions, seen)
+        ending = layout if last is None else layout.only_last(last)
+        return self.decode(tokens, [layout] * (len(self.blocks) - 1) + [ending])
+
+    def decode(self, tokens: Int[Tensor, "*#B T"], layouts: Sequence[Causal]) -> Float[Tensor, "... Q V"]:
+        """Return the output at each query of ``tokens``; ``layouts`` has each block's attention layout."""
+        h = self.embed(tokens, layouts[0].positions)
+        for block, layout in zip(self.blocks, layouts, strict=True):
+            h = block(h, layout, self.encoding)
+        return self.hook_out(self.head(self.hook_normalized(self.norm(h))))
+
+    def embed(self, tokens: Int[Tensor, "*#B T"], positions: Int[Tensor, "*#B T"]) -> Float[Tensor, "*B T D"]:
         """Return the input of the first block: the tokens' embeddings plus what the encoding adds."""
-        return self.encoding.embed(gather_rows(self.token_embeddings, tokens), positions)
+        h = self.hook_embed(gather_rows(self.token_embeddings, tokens))
+        encoded = self.encoding.embed(h, positions)
+        return h + self.hook_pos_embed(encoded - h) if self.hook_pos_embed.is_watched else encoded
 
     def initialise(self, generators: Generators, scale: float) -> None:
         """Initialize all weights: embeddings with standard deviation 1, others with scale / sqrt(inputs), biases 0."""
@@ -99,16 +147,24 @@ class Transformer(Decoder):
         ``positions`` are those of BOS, x1..xL and the last EOS; None for 0..L + 1. The EOS of a shorter prefix has the
         position after its prefix.
         """
-        length, blocks = x.shape[-1], list(self.blocks)
-        places = pack_positions(length, positions, x.device)
-        if positions is None and length <= TABLE_LENGTH:
-            h = self.embed(*make_token_table(length, x.device).view(2, 1, 1, -1))  # E 1 R D
-            h = run_first_block(blocks.pop(0), h, x, self.encoding, only_readouts=not blocks)
+        depth = len(self.blocks)
+        if positions is None and x.shape[-1] <= TABLE_LENGTH:
+            table = TokenTable.of(x, self.encoding, only_readouts=depth == 1)
+            tokens, layouts = table.tokens, [table, *lay_out(x, None, self.encoding, depth - 1)]
         else:
-            h = self.embed(pack(x), places)
-        if blocks:
-            layout = lay_out(length, places, self.encoding)
-            for block in blocks[:-1]:
-                h = block(h, layout, self.encoding)  # E B T D
-            h = blocks[-1](h, layout.only_last(length), self.encoding)  # E B L D
-        return self.head(self.norm(h)).squeeze(-1)
+            tokens, layouts = pack(x), lay_out(x, positions, self.encoding, depth)
+        return self.decode(tokens, layouts).squeeze(-1)
+
+
+class Reference(Transformer):
+    """The Transformer as ``models.reference`` reads it: one model and one prefix at a time."""
+
+    def forward(self, x, positions=None):
+        if len(x) > 1:
+            return call_each(self, x, positions)
+        return predict_prefixes(self, x[0], None if positions is None else positions[0])[None]
+
+
+def count_up(x: Int[Tensor, "... T"]) -> Int[Tensor, "1 1 T"]:
+    """Return the positions 0..T - 1."""
+    return torch.arange(x.shape[-1], device=x.device).view(1, 1, -1)

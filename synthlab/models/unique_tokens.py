@@ -26,11 +26,48 @@ from synthlab.models.layers import gather_rows
 from synthlab.models.packing import BOS, EOS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TokenTable(Causal):
-    """The table as one row of R tokens. The mask is that of a sequence with both query and key."""
+    """The table as one row of R tokens, whose mask is that of a sequence with both query and key.
 
-    def products(self, q: Float[Tensor, "E 1 H R d"], k: Float[Tensor, "E 1 H R d"]) -> Float[Tensor, "E 1 H R R"]:
+    Attributes:
+        tokens: The tokens of the table.
+        rows: The row of each query of each sequence; None if EOS tokens are the only queries.
+        is_present: True for rows of tokens that a sequence has.
+    """
+
+    tokens: Int[Tensor, "1 1 R"]
+    rows: Int[Tensor, "E B N"] | None
+    is_present: Bool[Tensor, "E B R"]
+
+    @classmethod
+    def of(cls, x: Int[Tensor, "E B L"], encoding: Encoding, only_readouts: bool) -> "TokenTable":
+        """Lay out sequences; their queries are all packed tokens, or the EOS tokens only."""
+        length = x.shape[-1]
+        tokens, positions = make_token_table(length, x.device).view(2, 1, 1, -1)
+        plain = Causal.build(encoding, positions, table_mask(length, x.device))
+        rows = None if only_readouts else table_rows(x)
+        bias, relative = plain.bias, plain.relative
+        return cls(positions, plain.mask, bias, relative, tokens=tokens, rows=rows, is_present=find_rows(x))
+
+    def attend(
+        self, block: Block, h: Float[Tensor, "E 1 R D"], encoding: Encoding
+    ) -> tuple[Float[Tensor, "E b Q D"], Float[Tensor, "E B Q D"]]:
+        attention = block.attention
+        q, k, v = attention.project(block.pre1(h), self)
+        q, k = attention.rotate(q, k, self, encoding)
+        q, k, v = (self.by_head(each) for each in (q, k, v))  # E 1 H R d
+        logits = attention.mask(attention.score(q, k, self, encoding), self.mask)  # E 1 H R R
+        logits = self.gather(logits.squeeze(1).transpose(1, 2))  # E b Q H R: logits of each query with all rows
+        weights = attention.normalize(attention.mask(logits, self.is_present[:, :, None, None]))  # E B Q H R
+        attended = attention.output.of_sums(weights, v.squeeze(1).contiguous())
+        return self.gather(h.squeeze(1)), attended
+
+    def gather(self, table: Float[Tensor, "E R *F"]) -> Float[Tensor, "E b Q *F"]:
+        """Gather the rows of each sequence's queries; EOS tokens are the last L rows of all sequences (b is then 1)."""
+        return table[:, None, -(table.shape[1] // 3) :] if self.rows is None else gather_rows(table, self.rows)
+
+    def products(self, q: Float[Tensor, "E 1 H R p"], k: Float[Tensor, "E 1 H R p"]) -> Float[Tensor, "E 1 H R R"]:
         products = q.squeeze(1).contiguous() @ k.squeeze(1).contiguous().mT
         if products.requires_grad:
             # Without this, an ensemble of one keeps a transposed layout in its gradients and rounds differently.
@@ -40,43 +77,6 @@ class TokenTable(Causal):
     def count_keys(self) -> Int[Tensor, "R 1"]:
         """Count the keys that each row sees in a sequence: BOS, all symbols before it, and itself."""
         return self.positions.view(-1, 1) + 1
-
-
-def run_first_block(
-    block: Block, h: Float[Tensor, "E 1 R D"], x: Int[Tensor, "E B L"], encoding: Encoding, only_readouts: bool
-) -> Float[Tensor, "E B Q D"]:
-    """Run the first block over the table, and return the residual stream of each sequence's queries after it.
-
-    Args:
-        block: The block.
-        h: The embeddings of the table's rows.
-        x: The sequences.
-        encoding: The position encoding.
-        only_readouts: True if queries are the EOS tokens only, False for all packed tokens.
-    """
-    attention, length = block.attention, x.shape[-1]
-    layout = TokenTable.build(
-        encoding, make_token_table(length, x.device)[1].view(1, 1, -1), table_mask(length, x.device)
-    )
-    rows = None if only_readouts else table_rows(x)
-    q, k, v = attention.project(block.pre1(h), layout)
-    q, k = attention.rotate(q, k, layout, encoding)
-    q, k, v = (each.transpose(2, 3) for each in (q, k, v))  # E 1 H R d
-    logits = attention.mask(attention.score(q, k, layout, encoding), layout.mask)  # E 1 H R R
-    logits = gather(logits.squeeze(1).transpose(1, 2), rows)  # E b Q H R: logits of each query with all rows
-    weights = attention.normalize(attention.mask(logits, find_rows(x)[:, :, None, None]))  # E B Q H R
-    # The output projection is linear, so it is applied to the R values of each head, before the sum.
-    values = v.squeeze(1).contiguous() @ attention.output.weight.unflatten(1, (attention.heads, -1))  # E H R D
-    attended = torch.baddbmm(attention.output.bias, weights.flatten(-2).flatten(1, 2), values.flatten(1, 2))
-    return block.add(gather(h.squeeze(1), rows), attended.unflatten(1, weights.shape[1:3]))
-
-
-def gather(table: Float[Tensor, "E R *F"], rows: Int[Tensor, "E B Q"] | None) -> Float[Tensor, "E b Q *F"]:
-    """Gather the table rows of each sequence's queries.
-
-    ``rows`` None stands for the EOS tokens: the last L rows, which all sequences share (b is then 1).
-    """
-    return table[:, None, -(table.shape[1] // 3) :] if rows is None else gather_rows(table, rows)
 
 
 @lru_cache(maxsize=64)

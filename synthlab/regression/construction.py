@@ -9,7 +9,7 @@ from synthlab.config.registry import Registry
 from synthlab.models.building import build_ensemble, check_parameters
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.linear_attention import LinearAttention
-from synthlab.models.transformer import Transformer
+from synthlab.models.transformer import Reference, Transformer
 from synthlab.regression.config import RunConfig
 from synthlab.regression.inputs import INPUTS, InputDistribution
 from synthlab.regression.outrep import OUTREPS, OutRep, OutRepModule
@@ -19,7 +19,7 @@ from synthlab.rng import stream
 MODELS = Registry(
     "model",
     nn.Module,
-    {"transformer": Transformer, "linear": LinearAttention},
+    {"transformer": Transformer, "reference": Reference, "linear": LinearAttention},
     call="Class(make_encoding, generators, /, **settings)",
 )
 GROUPS: dict[str, Registry[Any]] = {kind.kind: kind for kind in (TASKS, INPUTS, ENCODINGS, OUTREPS, MODELS)}

@@ -9,18 +9,18 @@ import pytest
 import torch
 
 from experiments.output_alignment.readout import CLAIMS, find_best_powers
-from support.models import DIMS, alone
+from support.models import DIMS
 from support.records import record
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Encoding
-from synthlab.models.packing import lay_out, pack_positions
+from synthlab.models.packing import lay_out
+from synthlab.models.reference import predict_prefixes
 from synthlab.models.transformer import TABLE_LENGTH, Transformer
-from synthlab.models.unique_tokens import TokenTable, find_rows, make_token_table, table_mask
+from synthlab.models.unique_tokens import TokenTable
 from synthlab.rng import stream
 from synthlab.studies.evidence import Evidence
 from synthlab.studies.verdicts import Grounds, judge
 
-CPU = torch.device("cpu")
 EACH = ("bos", "both", "own", "none")
 POWERS = (-3.0, -2.0, -1.5, -1.0, -0.7, -0.5, -0.35, -0.25)
 
@@ -45,12 +45,10 @@ def symbols(length: int) -> torch.Tensor:
 
 def weights_of_readouts(encoding: Encoding, length: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """The weights of BOS and of EOS itself at each length, with equal logits, in the packed layout and in the table."""
-    packed = lay_out(length, pack_positions(length, None, CPU), encoding)
-    of_packed = packed.added[0, 0, 0].softmax(-1)[-length:]
-    tokens = make_token_table(length, CPU)[1].view(1, 1, -1)
-    table = TokenTable.build(encoding, tokens, table_mask(length, CPU))
-    absent = ~find_rows(symbols(length)[0, 0])
-    of_table = table.added[0, 0, 0].masked_fill(absent, -torch.inf).softmax(-1)[-length:]
+    (packed,) = lay_out(symbols(length), None, encoding, 1)
+    of_packed = packed.added[0, 0, 0].softmax(-1)
+    table = TokenTable.of(symbols(length), encoding, only_readouts=True)
+    of_table = table.added[0, 0, 0].masked_fill(~table.is_present[0, 0], -torch.inf).softmax(-1)[-length:]
     return [(of_packed[:, 0], of_packed[:, -1]), (of_table[:, 0], of_table[:, -length:].diagonal())]
 
 
@@ -77,8 +75,7 @@ def test_packed_rows_answer_as_each_prefix_alone(raised):
         x = symbols(length)
         outputs = net(x)[0]
         for k in (1, 2, length):
-            expected = alone(net, 0, x[0, :, :k], torch.arange(k + 2).expand(3, -1))
-            torch.testing.assert_close(outputs[:, k - 1], expected)
+            torch.testing.assert_close(outputs[:, k - 1], predict_prefixes(net, x[0, :, :k])[:, -1])
 
 
 @pytest.mark.parametrize("raised", ["bos", "both"])

@@ -70,11 +70,11 @@ def test_the_hooked_module_follows_the_model_when_it_moves():
     twin = copy.deepcopy(model)
     with torch.no_grad():
         twin.module.token_embeddings.zero_()
-    assert not twin.hooked.token_embeddings.any()
-    assert hooked.token_embeddings.any()
+    assert not twin.hooked.model.token_embeddings.any()
+    assert hooked.model.token_embeddings.any()
     model.module.double()
     assert model.hooked is hooked
-    assert hooked.token_embeddings.dtype == torch.double
+    assert hooked.model.token_embeddings.dtype == torch.double
     torch.testing.assert_close(model.run_with_hooks(["0110"], []).output, model.predict(["0110"]).output)
 
 

@@ -7,9 +7,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.models import KINDS, LENGTH, alone, at, build, model, symbols
+from support.models import KINDS, LENGTH, at, build, model, symbols
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.encodings.length_rope import LengthRoPE
+from synthlab.models.reference import predict_prefixes
 
 FACTORED = ("pi", "ntk", "yarn")
 BASES = st.floats(2, 1e6)
@@ -94,9 +95,8 @@ def test_logits_depend_on_position_differences_only(name, other, offset):
 def test_packed_outputs_are_sharpened(kind):
     net, x = model("eabf", attention=kind), symbols()
     net.encoding = build("eabf", Dims(16, 4), trained=3)  # most tokens stand beyond
-    positions = torch.arange(LENGTH + 2).expand(5, -1)
-    single = torch.stack([alone(net, 0, x[0, :, :k], positions[:, : k + 2]) for k in range(1, LENGTH + 1)], 1)
-    for packed in (net(x), net(x, positions[None])):  # over the table of unique tokens, and without it
+    single = predict_prefixes(net, x[0])
+    for packed in (net(x), net(x, torch.arange(LENGTH + 2).expand(1, 5, -1))):  # over the unique tokens, and without
         torch.testing.assert_close(packed[0], single, rtol=0, atol=1e-5 * max(1, single.abs().max().item()))
     net.encoding = build("eabf", Dims(16, 4))
     assert not torch.allclose(net(x)[0], single)

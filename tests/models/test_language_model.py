@@ -10,16 +10,16 @@ from support.models import ARGUMENTS, build
 from synthlab.models import attention
 from synthlab.models.attention import Causal
 from synthlab.models.encodings.base import Encoding
-from synthlab.models.language_model import LanguageModel
+from synthlab.models.language_model import LanguageModel, ReferenceLanguageModel
 from synthlab.rng import stream
 
 LENGTH, VOCABULARY = 9, 8
 SIZES = {"width": 16, "depth": 2, "heads": 2, "mlp_ratio": 2.0, "norm": "pre", "attention": "softmax"}
 
 
-def language_model(encoding: str, models: int = 1, **changed) -> LanguageModel:
+def language_model(encoding: str, models: int = 1, made: type = LanguageModel, **changed) -> LanguageModel:
     make_encoding, streams = partial(build, encoding), [stream(seed, "initial") for seed in range(models)]
-    return LanguageModel(make_encoding, streams, VOCABULARY, **(SIZES | {"init_scale": 1.0} | changed))
+    return made(make_encoding, streams, VOCABULARY, **(SIZES | {"init_scale": 1.0} | changed))
 
 
 def texts(models: int = 1) -> torch.Tensor:
@@ -58,6 +58,12 @@ def test_fused_attention_is_attention(monkeypatch, name, models):
         plain_products = type(model.encoding).products is Encoding.products
         assert bool(fusing) == (plain_products and not learned)
         fusing.clear()
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_logits_are_those_of_the_reference(name):
+    model, plain = (language_model(name, 2, made) for made in (LanguageModel, ReferenceLanguageModel))
+    assert_close(model(texts(2)), plain(texts(2)))
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)

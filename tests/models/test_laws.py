@@ -50,7 +50,6 @@ def test_every_map_keeps_the_laws(name):
 @pytest.mark.parametrize(
     ("name", "number", "other"),
     [
-        ("Contextual", "a prefix has the outputs that it has alone", "no output depends on a later token"),
         ("SeesTheFuture", "a prefix has the outputs that it has alone", "no output depends on a later token"),
         ("MixesTokens", "a prefix has the outputs that it has alone", "texts in one row do not see each other"),
     ],

@@ -5,12 +5,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.models import DIMS, LENGTH, alone, at, build, model, symbols
+from support.models import DIMS, at, build, model, symbols
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.length_rope import LengthRoPE
 from synthlab.models.layers import Member
-from synthlab.models.packing import ENDS
+from synthlab.models.reference import predict_prefixes
 from synthlab.regression.evaluation import readouts
 
 NAMES = [name for name, encoding in ENCODINGS.items() if issubclass(encoding, LengthRoPE)]
@@ -75,9 +75,8 @@ def test_readouts_are_those_of_each_prefix(name):
     net, x = model(name), symbols()[0]
     net.encoding = build(name, Dims(16, 4), trained=3)
     assert not net.encoding.packs
-    places = torch.arange(LENGTH + ENDS).expand(5, -1)
     with torch.no_grad():
         found = readouts(Member(net, 0), x, torch.Generator())
-        single = torch.stack([alone(net, 0, x[:, :k], places[:, : k + ENDS]) for k in range(1, LENGTH + 1)], 1)
+        single = predict_prefixes(net, x)
         torch.testing.assert_close(found, single, rtol=0, atol=1e-5)
         assert not torch.allclose(net(x[None])[0], single, rtol=0, atol=1e-4)  # what a packed row would give

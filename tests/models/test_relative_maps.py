@@ -7,7 +7,7 @@ import torch
 
 from support.models import at, build, model, symbols
 from synthlab.models.encodings import ENCODINGS
-from synthlab.models.encodings.base import Dims
+from synthlab.models.encodings.base import Dims, add_products
 from synthlab.models.encodings.relative_maps import RelativeRoPE
 
 NAMES = [name for name, encoding in ENCODINGS.items() if issubclass(encoding, RelativeRoPE)]
@@ -53,7 +53,7 @@ def found(name: str, **changed) -> torch.Tensor:
     encoding, positions = build(name, DIMS, **changed), at(*range(LONG))
     q, k = (encoding.rotate(each, positions).transpose(2, 3) for each in vectors())
     relative = encoding.relative(positions[..., None], positions[..., None, :].expand(1, 1, LONG, LONG))
-    return encoding.products(q, k, relative, lambda q, k: q @ k.mT) * BEFORE
+    return add_products(encoding.products(q, k, relative), lambda q, k: q @ k.mT) * BEFORE
 
 
 def direct(name: str) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""The packed Transformers against an independent reading of the same weights, one model and one prefix at a time."""
+"""The packed Transformers against the reference: an independent reading of the same weights."""
 
 from functools import partial
 from itertools import product
@@ -6,13 +6,16 @@ from itertools import product
 import pytest
 import torch
 
-from support.models import KINDS, LENGTH, NORMS, alone, build, model, symbols
+from support.configs import config
+from support.models import KINDS, LENGTH, NORMS, build, model, symbols
 from synthlab.errors import InputError
 from synthlab.models import transformer
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.linear_attention import LinearAttention
 from synthlab.models.packing import ENDS
+from synthlab.models.transformer import Reference, Transformer
 from synthlab.rng import stream
+from synthlab.training.execution import fit
 
 
 # Each encoding under each kind of attention, and each norm at each depth under one encoding, which knows neither.
@@ -20,19 +23,15 @@ from synthlab.rng import stream
     ("name", "kind", "norm", "depth"),
     [*dict.fromkeys([*product(ENCODINGS, KINDS, ["pre"], [2]), *product(["rope"], KINDS, NORMS, [1, 2])])],
 )
-def test_packed_outputs_equal_those_of_each_prefix_alone(name, kind, norm, depth):
-    net, x = model(name, models=2, attention=kind, norm=norm, depth=depth), symbols(models=2)
+def test_packed_outputs_equal_those_of_the_reference(name, kind, norm, depth):
+    net, plain = (
+        model(name, models=2, made=made, attention=kind, norm=norm, depth=depth) for made in (Transformer, Reference)
+    )
+    x = symbols(models=2)
     count = LENGTH + ENDS
     drawn = [net.encoding.positions(torch.full((5,), count), count, stream(seed, "positions")) for seed in range(2)]
     positions = torch.stack([torch.arange(count).expand(5, -1) if each is None else each for each in drawn])
-    packed = net(x, positions)
-    prefixes = range(1, LENGTH + 1)
-    single = torch.stack(
-        [
-            torch.stack([alone(net, e, x[e, :, :k], positions[e, :, : k + 2]) for k in prefixes], 1)
-            for e in range(len(x))
-        ]
-    )
+    packed, single = net(x, positions), plain(x, positions)
     # Linear attention without normalization puts out hundreds; rounding grows in proportion.
     close = partial(torch.testing.assert_close, rtol=0, atol=1e-5 * max(1, packed.abs().max().item()))
     close(packed, single)
@@ -118,3 +117,13 @@ def test_linear_attention_equals_its_sum_over_symbols(bos):
 def test_linear_attention_takes_no_position_encoding():
     with pytest.raises(InputError, match="model=linear: .* choose encoding=nope"):
         LinearAttention(partial(build, "rope"), [stream(0, "initial")], head_dim=2, bos=False, init_scale=1.0)
+
+
+@pytest.mark.parametrize("words", [("task=length", "outrep=rsqrt", "encoding=t5"), ("task=copy",), ("task=recall",)])
+def test_a_run_with_the_reference_has_the_losses_of_the_transformer(words):
+    small = ("model.width=16", "protocol.steps=3", "protocol.batch=4", "protocol.record_every=1")
+    curves = []
+    for name in ("transformer", "reference"):
+        _, trainings = fit([config(*words, *small, f"model={name}", f"seed={seed}") for seed in (0, 1)])
+        curves.append(torch.tensor([training.losses for training in trainings]))
+    torch.testing.assert_close(*curves, rtol=1e-5, atol=0)

@@ -10,23 +10,6 @@ from synthlab.regression.outrep import Interval, OutRep
 from synthlab.regression.tasks import Task
 
 
-class Contextual(Encoding):
-    """CoPE (Golovneva et al., 2024) in ``products``: sums gates over keys, which are packed and not yet masked."""
-
-    def __init__(self, dims, /, most: int = 16):
-        super().__init__()
-        self.most, self.table = most, ensemble_parameter(dims.models, dims.width // dims.heads, most)
-
-    def initialise(self, generators):
-        init_normal(self.table, 0.5, generators)
-
-    def products(self, q, k, relative, multiply):
-        logits = multiply(q, k)
-        places = torch.sigmoid(logits).flip(-1).cumsum(-1).flip(-1).clamp(max=self.most - 1)
-        below, above = ((q @ self.table[:, None, None]).gather(-1, f(places).long()) for f in (torch.floor, torch.ceil))
-        return logits + below + (above - below) * (places - places.floor())
-
-
 class SeesTheFuture(Encoding):
     def __init__(self, dims, /):
         super().__init__()

@@ -37,5 +37,5 @@ class Around(Encoding):
     def relative(self, query, key):
         return self.inner.relative(query, key)
 
-    def products(self, q, k, relative, multiply):
-        return self.inner.products(q, k, relative, multiply)
+    def products(self, q, k, relative):
+        return self.inner.products(q, k, relative)

@@ -5,14 +5,11 @@ attention logits, ``bias`` returns an offset for them. ``relative`` and ``produc
 inner products of rotated vectors. Each hook of the base class does nothing, so NoPE overrides none. Positions count
 tokens, from 0, and may differ between rows. ``embed``, ``rotate`` and ``sharpen`` act token by token: a row may hold
 several texts, one after the other.
-
-An encoding serves an ensemble of E models (see ``layers``): a learned parameter has a leading dimension of models.
-Positions, too, have dimensions of models and rows, of size 1 where all share them.
 """
 
 import math
 from abc import ABC
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, cast
 
 import torch
@@ -37,6 +34,9 @@ class Dims(NamedTuple):
     models: int = 1
 
 
+Term = tuple[Tensor, Tensor, Tensor]  # factors, queries, keys: see ``Encoding.products``
+
+
 class Encoding(Sourced, nn.Module, ABC):
     """A position encoding: hooks, each of which does nothing unless a subclass overrides it.
 
@@ -45,7 +45,7 @@ class Encoding(Sourced, nn.Module, ABC):
     argument; its keyword arguments are the keys of the config group ``encoding``, and their types are checked.
 
     Letters of shapes: E models, B rows, T tokens, D width, H heads, d = D / H, Q queries, K keys. Positions count
-    from 0, the first token.
+    from 0, the first token; their dimensions of models and rows have size 1 where all share them.
 
     Example:
         >>> import torch, synthlab
@@ -173,25 +173,28 @@ class Encoding(Sourced, nn.Module, ABC):
         return None
 
     def products(
-        self,
-        q: Float[Tensor, "*q d"],
-        k: Float[Tensor, "*k d"],
-        relative: Float[Tensor, "*M Q K"] | None,
-        multiply: Callable[[Tensor, Tensor], Tensor],
-    ) -> Float[Tensor, "*N Q K"]:
-        """Multiply queries and keys, which ``rotate`` has rotated.
+        self, q: Float[Tensor, "*q d"], k: Float[Tensor, "*k d"], relative: Float[Tensor, "*M Q K"]
+    ) -> Iterable[Term]:
+        """Write the logits of queries and keys before scaling as a sum of terms; only called with relative positions.
 
         Args:
-            q: Queries of each head.
-            k: Keys of each head.
+            q: Queries of each head, rotated by ``rotate``.
+            k: Keys of each head, rotated by ``rotate``.
             relative: What ``relative`` returned, in the layout of the logits.
-            multiply: Function that returns the inner products of queries and keys of any width, in the layout of the
-                logits.
 
         Returns:
-            The attention logits before scaling.
+            The terms: a factor for each logit, and the queries and keys whose inner products it multiplies.
         """
-        return multiply(q, k)
+        raise NotImplementedError
+
+
+def add_products(terms: Iterable[Term], multiply: Callable[[Tensor, Tensor], Tensor]) -> Float[Tensor, "*N Q K"]:
+    """Return the sum of ``terms``; ``multiply`` returns the inner products of queries and keys."""
+    total: Tensor | None = None
+    for factor, queries, keys in terms:
+        product = multiply(queries, keys)
+        total = torch.addcmul(product.new_zeros(()) if total is None else total, factor, product)
+    return cast(Tensor, total)
 
 
 def encoding_of(model: nn.Module) -> Encoding:

@@ -11,8 +11,8 @@ None of the encodings has parameters, so each can replace ``rope`` in a trained 
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import Annotated, cast
+from collections.abc import Iterator
+from typing import Annotated
 
 import torch
 from jaxtyping import Float, Int
@@ -21,7 +21,7 @@ from torch import Tensor
 
 from synthlab.config.base import Tokens
 from synthlab.errors import InputError
-from synthlab.models.encodings.base import Dims
+from synthlab.models.encodings.base import Dims, Term
 from synthlab.models.encodings.extensions import Factor
 from synthlab.models.encodings.rope import RoPE
 
@@ -57,8 +57,8 @@ class RelativeRoPE(RoPE):
     def relative(self, query, key):
         return self.distance(query, key).double().unsqueeze(-3)
 
-    def products(self, q, k, relative, multiply):
-        return multiply_rotated(q, k, cast(Tensor, relative), self.frequencies(q.shape[-1], q.device), multiply)
+    def products(self, q, k, relative):
+        return rotate_pairs(q, k, relative, self.frequencies(q.shape[-1], q.device))
 
 
 class SelfExtend(RelativeRoPE):
@@ -140,14 +140,13 @@ class DualChunk(RelativeRoPE):
         return torch.where(chunks == 0, place, seen_from) - key % self.chunk
 
 
-def multiply_rotated(
+def rotate_pairs(
     q: Float[Tensor, "*q d"],
     k: Float[Tensor, "*k d"],
     relative: Float[Tensor, "*M Q K"],
     frequencies: Float[Tensor, " pairs"],
-    multiply: Callable[[Tensor, Tensor], Tensor],
-) -> Float[Tensor, "*N Q K"]:
-    """q_i^T R(r(i, j)) k_j, where R(r) rotates each pair of dimensions by r times its frequency, as RoPE does.
+) -> Iterator[Term]:
+    """Yield the terms of q_i^T R(r(i, j)) k_j, where R(r) rotates each pair of dimensions by r times its frequency.
 
     A pair (a, b) of q and (c, e) of k contributes cos(r f) (a c + b e) + sin(r f) (a e - b c).
 
@@ -156,24 +155,18 @@ def multiply_rotated(
         k: Keys.
         relative: r(i, j), broadcast to the logits.
         frequencies: Radians per position of each pair.
-        multiply: Function that returns the inner products of queries and keys of any width, in the layout of the
-            logits.
-
-    Returns:
-        The products, before scaling.
 
     Example:
         >>> import torch
-        >>> from synthlab.models.encodings.relative_maps import multiply_rotated
+        >>> from synthlab.models.encodings.base import add_products
+        >>> from synthlab.models.encodings.relative_maps import rotate_pairs
         >>> q, k, far = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]]), torch.tensor([[torch.pi / 2]])
-        >>> multiply_rotated(q, k, far, torch.ones(1), lambda q, k: q @ k.mT).tolist()
+        >>> add_products(rotate_pairs(q, k, far, torch.ones(1)), lambda q, k: q @ k.mT).tolist()
         [[1.0]]
     """
-    total = torch.zeros((), dtype=q.dtype, device=q.device)
     for pair, frequency in enumerate(frequencies):
         a, c = (each[..., 2 * pair : 2 * pair + 2] for each in (q, k))
         turned = torch.stack((-a[..., 1], a[..., 0]), -1)  # (-b, a): its product with (c, e) is a e - b c
         angle = relative * frequency
-        total = torch.addcmul(total, angle.cos().to(q.dtype), multiply(a, c))
-        total = torch.addcmul(total, angle.sin().to(q.dtype), multiply(turned, c))
-    return total
+        yield angle.cos().to(q.dtype), a, c
+        yield angle.sin().to(q.dtype), turned, c

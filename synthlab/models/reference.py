@@ -1,0 +1,97 @@
+"""The Transformer in its plainest form: one model, a batch of whole texts, nothing packed, stacked or skipped.
+
+Read this file first. The rest of ``models`` computes the same numbers faster, and is held equal to it over every
+encoding (``laws``, tests/models). ``model=reference`` trains with it: slower, on the same initial weights and examples
+as ``model=transformer``, so with the same losses up to rounding.
+
+Weights and encodings serve an ensemble of models, along their first dimension: here one, at index 0.
+Letters of shapes: B texts, T tokens, D width, H heads, d = D / H, V outputs.
+"""
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from synthlab.models.encodings.base import Encoding, add_products
+from synthlab.models.layers import LayerNorm, Linear
+from synthlab.models.packing import ENDS, with_ends
+
+if TYPE_CHECKING:
+    from synthlab.models.attention import Attention
+    from synthlab.models.transformer import Decoder
+
+
+def predict_prefixes(
+    model: "Decoder", x: Int[Tensor, "B L"], positions: Int[Tensor, "B L+2"] | None = None
+) -> Float[Tensor, "B L"]:
+    """Return the prediction for every prefix of x, each as a text of its own: BOS, x1..xk, EOS. EOS has the output."""
+    length = x.shape[1]
+    if positions is None:
+        positions = count_up(x.shape[0], length + ENDS, x.device)
+    outputs = [read(model, with_ends(x[:, :k]), positions[:, : k + ENDS])[:, -1] for k in range(1, length + 1)]
+    return torch.cat(outputs, 1)
+
+
+def read(
+    model: "Decoder", tokens: Int[Tensor, "B T"], positions: Int[Tensor, "B T"] | None = None
+) -> Float[Tensor, "B T V"]:
+    """Return the output at every token; ``positions`` are 0..T - 1 by default."""
+    positions = count_up(len(tokens), tokens.shape[1], tokens.device) if positions is None else positions
+    h = model.encoding.embed(model.token_embeddings[:1, tokens], positions[None])[0]  # B T D
+    for block in model.blocks:
+        attended = attend(block.attention, normalize(block.pre1, h), positions[None], model.encoding)
+        h = normalize(block.post1, h + attended)
+        h = normalize(block.post2, h + feed_forward(block.mlp, normalize(block.pre2, h)))
+    h = normalize(model.norm, h)
+    return apply(model.head, h) if isinstance(model.head, Linear) else feed_forward(model.head, h)
+
+
+def attend(
+    attention: "Attention", h: Float[Tensor, "B T D"], positions: Int[Tensor, "1 B T"], encoding: Encoding
+) -> Float[Tensor, "B T D"]:
+    """Return what attention adds to the residual stream of each token, which sees itself and the tokens before it."""
+    q = apply(attention.queries, h).unflatten(-1, (attention.heads, -1))  # B T H d
+    k, v = apply(attention.keys_values, h).unflatten(-1, (2, attention.heads, -1)).unbind(2)
+    q, k = encoding.rotate(q[None], positions)[0], encoding.rotate(k[None], positions)[0]
+    scale = encoding.sharpen(positions)
+    if scale is not None:
+        q = q * scale[0, :, :, None, None].to(q.dtype)
+    q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)  # B H T d
+
+    query, key = positions.unsqueeze(-1), positions.unsqueeze(-2).expand(*positions.shape, h.shape[1])
+    relative, bias = encoding.relative(query, key), encoding.bias(query, key)
+    scores = q @ k.mT  # B H T T
+    if relative is not None:
+        scores = add_products(encoding.products(q, k, relative[0]), lambda q, k: q @ k.mT)
+    offset = 0.0 if bias is None else bias[0]
+    seen = torch.ones(h.shape[1], h.shape[1], dtype=torch.bool, device=h.device).tril()
+    if attention.kind == "softmax":
+        weights = (scores / math.sqrt(q.shape[-1]) + offset).masked_fill(~seen, -math.inf).softmax(-1)
+    else:  # equation 6: divided by the number of tokens that are seen
+        weights = (scores + offset) * seen / seen.sum(-1, keepdim=True)
+    return apply(attention.output, (weights @ v).transpose(1, 2).flatten(-2))
+
+
+def feed_forward(mlp: nn.Module, h: Float[Tensor, "B T i"]) -> Float[Tensor, "B T o"]:
+    """Apply an MLP with one hidden layer."""
+    up, down = (layer for layer in mlp.modules() if isinstance(layer, Linear))
+    return apply(down, F.gelu(apply(up, h)))
+
+
+def apply(layer: Linear, h: Float[Tensor, "B T i"]) -> Float[Tensor, "B T o"]:
+    """Apply a linear layer."""
+    return h @ layer.weight[0] + layer.bias[0, 0]
+
+
+def normalize(layer: nn.Module, h: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+    """Apply layer normalization, where the model has one."""
+    return F.layer_norm(h, h.shape[-1:], layer.scale[0, 0], layer.shift[0, 0]) if isinstance(layer, LayerNorm) else h
+
+
+def count_up(rows: int, tokens: int, device: torch.device) -> Int[Tensor, "B T"]:
+    """Return the positions 0..T - 1 of each text."""
+    return torch.arange(tokens, device=device).expand(rows, tokens)
