@@ -7,8 +7,7 @@ import torch
 from torch import nn
 
 from classroom.charts.views import PICTURED, Dots, Reading, View
-from synthlab.inspection.activations import added_logits, run_with_cache
-from synthlab.inspection.hooked import HookedTransformer
+from synthlab.inspection.hooked import HookedTransformer, added_logits, run_with_cache
 from synthlab.models.layers import Member
 from synthlab.models.packing import ENDS, with_ends
 from synthlab.models.transformer import Transformer

@@ -14,7 +14,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from synthlab.errors import InputError
-from synthlab.inspection.interventions import Hook, replace_head
+from synthlab.inspection.hooked import Hook
+from synthlab.inspection.interventions import replace_head
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import data, map_of
 from synthlab.regression.evaluation import test_sequences

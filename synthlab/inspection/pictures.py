@@ -8,7 +8,7 @@ import pandas as pd
 
 from synthlab.config.picture_files import check_picture, save_picture
 from synthlab.errors import InputError
-from synthlab.inspection.activations import Activations
+from synthlab.inspection.hooked import Activations
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

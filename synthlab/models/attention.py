@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal, Self
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -50,14 +50,16 @@ class Causal:
     first_query: int = 0
 
     @classmethod
-    def build(cls, encoding: Encoding, positions: Int[Tensor, "*#B K"], mask: Bool[Tensor, "*rows T K"]) -> "Causal":
+    def build(
+        cls, encoding: Encoding, positions: Int[Tensor, "*#B K"], mask: Bool[Tensor, "*rows T K"], **more: Any
+    ) -> Self:
         """Lay out the last T of K tokens, given the positions of all and which keys each sees."""
         own = positions[..., -mask.shape[-2] :]
         query = own.unsqueeze(-1)
         key = positions.unsqueeze(-2).expand(*own.shape, -1)
-        return cls(own, mask, encoding.bias(query, key), encoding.relative(query, key))
+        return cls(own, mask, encoding.bias(query, key), encoding.relative(query, key), **more)
 
-    def only_last(self, count: int) -> "Causal":
+    def only_last(self, count: int) -> Self:
         """Return the same texts with their last ``count`` tokens as the only queries."""
         bias, relative = (None if each is None else each[..., -count:, :] for each in (self.bias, self.relative))
         first = self.positions.shape[-1] - count
@@ -142,7 +144,9 @@ class Attention(nn.Module):
         else:
             scores = self.score(rot_q, rot_k, layout, encoding)  # *B H Q K
             if self.hook_position_scores.is_watched:
-                scores = self.score_in_parts(scores, layout.by_head(q), layout.by_head(k), layout, encoding)
+                plain = replace(layout, bias=None, relative=None)
+                content = self.score(layout.by_head(q), layout.by_head(k), plain, encoding)
+                scores = content + self.hook_position_scores(scores - content)
             scores = self.mask(self.hook_unmasked_scores(scores), layout.mask)
             pattern = self.hook_pattern(self.normalize(self.hook_attn_scores(scores)))
             heads = layout.mix(pattern, v)
@@ -187,18 +191,6 @@ class Attention(nn.Module):
         if layout.bias is not None:
             logits = logits + layout.bias
         return logits if self.kind == "softmax" else logits / layout.count_keys()
-
-    def score_in_parts(
-        self,
-        scores: Float[Tensor, "*B H Q K"],
-        q: Float[Tensor, "*B H Q d"],
-        k: Float[Tensor, "*B H T d"],
-        layout: Causal,
-        encoding: Encoding,
-    ) -> Float[Tensor, "*B H Q K"]:
-        """Return ``scores`` as two parts: those of queries and keys without positions, and what the encoding adds."""
-        content = self.score(q, k, replace(layout, bias=None, relative=None), encoding)
-        return content + self.hook_position_scores(scores - content)
 
     def mask(self, logits: Float[Tensor, "..."], mask: Bool[Tensor, "..."]) -> Float[Tensor, "..."]:
         """Change logits so that keys outside the mask get no weight."""

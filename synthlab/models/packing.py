@@ -43,7 +43,7 @@ class Packed(Causal):
 
 def lay_out(
     x: Int[Tensor, "*B L"], positions: Int[Tensor, "*B N"] | None, encoding: Encoding, blocks: int
-) -> list[Causal]:
+) -> list[Packed]:
     """Lay out packed rows for the last ``blocks`` blocks; in the very last, the readouts are the only queries.
 
     ``positions`` are those of BOS, x1..xL and the last EOS; None for 0..L + 1.

@@ -29,10 +29,10 @@ def predict_prefixes(
     model: "Decoder", x: Int[Tensor, "B L"], positions: Int[Tensor, "B L+2"] | None = None
 ) -> Float[Tensor, "B L"]:
     """Return the prediction for every prefix of x, each as a text of its own: BOS, x1..xk, EOS. EOS has the output."""
-    length = x.shape[1]
-    if positions is None:
-        positions = count_up(x.shape[0], length + ENDS, x.device)
-    outputs = [read(model, with_ends(x[:, :k]), positions[:, : k + ENDS])[:, -1] for k in range(1, length + 1)]
+    outputs = []
+    for k in range(1, x.shape[1] + 1):
+        places = None if positions is None else positions[:, : k + ENDS]
+        outputs.append(read(model, with_ends(x[:, :k]), places)[:, -1])
     return torch.cat(outputs, 1)
 
 
@@ -40,7 +40,8 @@ def read(
     model: "Decoder", tokens: Int[Tensor, "B T"], positions: Int[Tensor, "B T"] | None = None
 ) -> Float[Tensor, "B T V"]:
     """Return the output at every token; ``positions`` are 0..T - 1 by default."""
-    positions = count_up(len(tokens), tokens.shape[1], tokens.device) if positions is None else positions
+    if positions is None:
+        positions = torch.arange(tokens.shape[1], device=tokens.device).expand(tokens.shape)
     h = model.encoding.embed(model.token_embeddings[:1, tokens], positions[None])[0]  # B T D
     for block in model.blocks:
         attended = attend(block.attention, normalize(block.pre1, h), positions[None], model.encoding)
@@ -90,8 +91,3 @@ def apply(layer: Linear, h: Float[Tensor, "B T i"]) -> Float[Tensor, "B T o"]:
 def normalize(layer: nn.Module, h: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
     """Apply layer normalization, where the model has one."""
     return F.layer_norm(h, h.shape[-1:], layer.scale[0, 0], layer.shift[0, 0]) if isinstance(layer, LayerNorm) else h
-
-
-def count_up(rows: int, tokens: int, device: torch.device) -> Int[Tensor, "B T"]:
-    """Return the positions 0..T - 1 of each text."""
-    return torch.arange(tokens, device=device).expand(rows, tokens)

@@ -32,10 +32,6 @@ class PositionSampler(Sourced, ABC):
     keyword arguments are the keys of the config group ``positions``; their types are checked. A sampler whose draws
     depend on earlier ones serves one model: each model of an ensemble has its own.
 
-    Windows are tested, and without a sampler trained, at positions 0, 1, 2, ...; a sampler changes those of training
-    alone. The constructor's keyword arguments are the keys of the config group ``positions``; their types are checked.
-    A sampler whose draws depend on earlier ones serves one model: each model of an ensemble has its own.
-
     Example:
         >>> import torch
         >>> from synthlab.positions.samplers import Contiguous

@@ -11,11 +11,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from synthlab.config.argument_checks import check_arguments, read_list, shorten
+from synthlab.config.argument_checks import check_arguments, shorten
 from synthlab.config.registry import describe_unknown, find_changed, forbid_imports, show
 from synthlab.errors import InputError
-from synthlab.inspection.activations import Activations, run_with_cache, run_with_hooks
-from synthlab.inspection.hooked import HookedTransformer
+from synthlab.inspection.hooked import Activations, HookedTransformer, run_with_cache, run_with_hooks
 from synthlab.models.transformer import Decoder
 from synthlab.storage.records import Record
 from synthlab.storage.weights import check_step
@@ -25,8 +24,7 @@ from synthlab.training.weights import load_weights
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# The most sequences of one call; the description of valid sequences in errors.
-MOST, ALLOWED = 10**6, "a list of texts or an integer tensor [N, L]"
+ALLOWED = "a list of texts or an integer tensor [N, L]"  # valid sequences, in errors
 
 
 class Prediction(NamedTuple):
@@ -55,8 +53,6 @@ class TrainedModel(ABC):
         >>> bool(model.module(x[None])[0, 0, -1] == model.predict(x).output)  # [1, 1, 4]: for every prefix
         True
     """
-
-    _hooked: HookedTransformer | None = None
 
     def __init__(self, record: Record, step: int | None = None):
         config = record.config
@@ -132,10 +128,9 @@ class TrainedModel(ABC):
 
     @property
     def hooked(self) -> HookedTransformer:
-        """The model as a ``torch.nn.Module`` that takes tokens, with a hook point at each place of ``docs/inside.md``.
+        """``module``, called with whole sequences of tokens; with a hook point at each place of docs/inside.md.
 
-        Its layers are those of ``module``. It is the same object each time. Raises InputError for a model that is not a
-        decoder of the lab.
+        Raises InputError for a model that is not a decoder of the lab.
 
         Example:
             >>> import torch, synthlab
@@ -148,9 +143,7 @@ class TrainedModel(ABC):
         if not isinstance(self.module, Decoder):
             kind = type(self.module).__name__
             raise InputError(f"model: {kind} has no named layers to inspect; use a Transformer of the lab")
-        if self._hooked is None:
-            self._hooked = HookedTransformer(self.module)
-        return self._hooked
+        return HookedTransformer(self.module)
 
     @check_arguments
     def run_with_cache(self, sequences: Any, hooks: Iterable[Any] = ()) -> tuple[Prediction, Activations]:
@@ -184,17 +177,7 @@ class TrainedModel(ABC):
 
     @check_arguments
     def run_with_hooks(self, sequences: Any, hooks: Iterable[Any]) -> Prediction:
-        """Return the prediction with the changes of ``hooks``. Arguments and errors are those of ``run_with_cache``.
-
-        Example:
-            >>> import synthlab
-            >>> from synthlab.inspection import zero_head
-            >>> short = {"steps": 2, "batch": 4, "record_every": 1}  # 2 training steps, to be quick
-            >>> model = synthlab.train(task="sum", protocol=short, progress=False)
-            >>> changed = model.run_with_hooks(["0110"], [zero_head(0, 2)])  # layer 0, head 2
-            >>> bool(changed.output == model.predict(["0110"]).output)
-            False
-        """
+        """Return the prediction with the changes of ``hooks``. Arguments and errors are those of ``run_with_cache``."""
         return self.prediction(run_with_hooks(*self._prepare_hooked(sequences), hooks))
 
     @check_arguments
@@ -207,14 +190,6 @@ class TrainedModel(ABC):
 
         Raises:
             InputError: As ``run_with_cache`` raises it; or there are several sequences.
-
-        Example:
-            >>> import synthlab
-            >>> short = {"steps": 2, "batch": 4, "record_every": 1}  # 2 training steps, to be quick
-            >>> model = synthlab.train(task="sum", protocol=short, progress=False)
-            >>> figure = model.plot_attention("0110", path="attention.png")
-            >>> [axes.get_title() for axes in figure.axes[:2]]
-            ['layer 0, head 0', 'layer 0, head 1']
         """
         from synthlab.inspection.pictures import attention  # matplotlib is imported only for plots
 
@@ -230,13 +205,6 @@ class TrainedModel(ABC):
 
         Raises:
             InputError: The record does not have the metric.
-
-        Example:
-            >>> import synthlab
-            >>> short = {"steps": 2, "batch": 4, "record_every": 1}  # 2 training steps, to be quick
-            >>> model = synthlab.train(task="sum", protocol=short, progress=False)
-            >>> model.plot_error(path="error.png").axes[0].get_xlabel()
-            'sequence length'
         """
         from synthlab.inspection.pictures import plot_by_length
 
@@ -278,7 +246,9 @@ class TrainedModel(ABC):
 
     def _pad(self, sequences: Any) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
         """Return the symbols of all texts, right-padded with zeros, and the lengths."""
-        texts: list[Any] = [None] if isinstance(sequences, str) else read_list("sequences", sequences, MOST, ALLOWED)
+        texts: list[Any] = (
+            list(sequences) if isinstance(sequences, Iterable) and not isinstance(sequences, str) else [None]
+        )
         if not all(isinstance(text, str) for text in texts):
             raise InputError(f"sequences={shorten(sequences)}: must be {ALLOWED}")
         rows = [torch.tensor(self.encode(text), dtype=torch.long) for text in texts]

@@ -1,32 +1,29 @@
-"""The plain module computes what the ensemble computes, and its hook points see what their names say."""
+"""With hooks the model computes what it computes without, and hook points see what their names say."""
 
 import math
 
 import pytest
 import torch
 
-from support.models import KINDS, LENGTH, NORMS, model, symbols
-from synthlab.inspection.activations import added_logits, run_with_cache
-from synthlab.inspection.hooked import HookedTransformer
+from support.models import KINDS, LENGTH, model, symbols
+from synthlab.inspection.hooked import HookedTransformer, added_logits, run_with_cache
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.packing import with_ends
+from synthlab.models.reference import read
 
 TOKENS = with_ends(symbols()[0])
 SEEN = torch.ones(LENGTH + 2, LENGTH + 2, dtype=torch.bool).tril()
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
-@pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_plain_module_equals_packed_ensemble(name, norm, kind):
-    net = model(name, norm=norm, attention=kind).double()
-    expected = net(symbols())[0]
-    for k in (1, 2, LENGTH):
-        output = HookedTransformer(net)(with_ends(symbols()[0, :, :k]))[:, -1, 0]
-        torch.testing.assert_close(output, expected[:, k - 1], rtol=1e-6, atol=1e-9)
-    positions = torch.arange(LENGTH + 2).expand(5, -1) * 2  # and at others than 0, 1, 2, ...
-    output = HookedTransformer(net)(TOKENS, positions)[:, -1, 0]
-    torch.testing.assert_close(output, net(symbols(), positions[None])[0, :, -1], rtol=1e-6, atol=1e-9)
+def test_outputs_are_those_of_the_reference_with_hooks_and_without(name, kind):
+    net, positions = model(name, attention=kind).double(), torch.arange(LENGTH + 2).expand(5, -1) * 2
+    for places in (None, positions):
+        expected = read(net, TOKENS, places)
+        watched, _ = run_with_cache(HookedTransformer(net), TOKENS, places)
+        for output in (HookedTransformer(net)(TOKENS, places), watched):
+            torch.testing.assert_close(output, expected, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -36,14 +33,6 @@ def test_the_plain_module_can_be_exported(name):
     net = HookedTransformer(model(name))
     exported = torch.export.export(net, (TOKENS,)).module()
     torch.testing.assert_close(exported(TOKENS), net(TOKENS))
-
-
-def test_parameters_are_shared_with_the_ensemble():
-    net = model("learned", norm="post")
-    plain = HookedTransformer(net)
-    assert {id(each) for each in plain.parameters()} == {id(each) for each in net.parameters()}
-    plain(TOKENS).sum().backward()
-    assert net.encoding.vectors.grad.any()
 
 
 def inside(net, tokens=TOKENS):

@@ -1,7 +1,5 @@
 """What a trained model computes inside, asked of the model."""
 
-import copy
-
 import pytest
 import torch
 
@@ -62,20 +60,6 @@ def test_hooks_change_answers():
     assert not torch.allclose(plain, silenced)
     torch.testing.assert_close(model.run_with_hooks(["0110"], []).output, plain)
     torch.testing.assert_close(model.predict(["0110"]).output, plain)
-
-
-def test_the_hooked_module_follows_the_model_when_it_moves():
-    model = trained("task=sum")
-    hooked = model.hooked
-    twin = copy.deepcopy(model)
-    with torch.no_grad():
-        twin.module.token_embeddings.zero_()
-    assert not twin.hooked.model.token_embeddings.any()
-    assert hooked.model.token_embeddings.any()
-    model.module.double()
-    assert model.hooked is hooked
-    assert hooked.model.token_embeddings.dtype == torch.double
-    torch.testing.assert_close(model.run_with_hooks(["0110"], []).output, model.predict(["0110"]).output)
 
 
 def test_sequences_of_several_lengths_are_refused():

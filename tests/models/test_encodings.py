@@ -48,6 +48,16 @@ def test_rope_turns_by_hand_and_keeps_lengths():
     torch.testing.assert_close(build("rope").rotate(q, at(*range(5))).norm(dim=-1), q.norm(dim=-1))
 
 
+def test_partial_rope_turns_the_first_dimensions():
+    v, positions = torch.randn(1, 2, 5, 2, 8, generator=torch.Generator().manual_seed(0)), at(*range(5))
+    dims = Dims(16, 2)
+    turned = build("partial_rope", dims, share=0.6).rotate(v, positions)  # 4.8 of 8: two pairs
+    assert torch.equal(turned[..., 4:], v[..., 4:])
+    assert torch.equal(turned[..., :4], build("rope", Dims(4, 1)).rotate(v[..., :4], positions))
+    whole = build("partial_rope", dims, share=1.0).rotate(v, positions)
+    assert torch.equal(whole, build("rope", dims).rotate(v, positions))
+
+
 def test_t5_buckets_by_hand():
     # 32 one-directional buckets up to 128: one each below 16, then 16 + floor(16 log(d / 16) / log(8)), at most 31.
     distance = torch.tensor([0, 1, 15, 16, 17, 18, 20, 32, 64, 127, 128, 1000, -3])
@@ -100,6 +110,7 @@ LEARNED = {"name": "learned", "table": 32, "scale": 1.0}
         ("randomized", DIMS, {"span": 64, "inner": LEARNED}, "span=64: "),
         ("randomized", DIMS, {"inner": {"name": "rope"}}, "encoding.inner.base: "),
         ("randomized", DIMS, {"inner": NTK}, "encoding.inner=dynamic_ntk: "),
+        ("partial_rope", DIMS, {"share": 0.4}, "encoding.share=0.4: "),
         ("ntk", Dims(8, 4), {}, "model.heads=4: "),
         ("clex", Dims(8, 4), {}, "model.heads=4: "),
         ("yarn", Dims(8, 2), {"slow": 32.0}, "encoding.slow=32.0: "),

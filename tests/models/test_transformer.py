@@ -55,17 +55,6 @@ def test_gradients_over_the_table_equal_those_without_it(name, depth, monkeypatc
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", ENCODINGS)
-def test_no_readout_sees_what_comes_after_its_prefix(name, kind):
-    net, x = model(name, attention=kind), symbols()
-    changed = x.clone()
-    changed[..., 4:] = 1 - changed[..., 4:]
-    before, after = net(x), net(changed)
-    assert torch.equal(before[..., :4], after[..., :4])
-    assert not torch.allclose(before[..., 4:], after[..., 4:])
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_without_positions_order_is_lost(kind):
     x = torch.tensor([[[1, 0, 0, 1], [0, 1, 1, 0]]])
     last = model(attention=kind, depth=1)(x)[0, :, -1]

@@ -5,11 +5,10 @@ from synthlab.models.encodings.base import Encoding
 from synthlab.models.encodings.clex import CLEX
 from synthlab.models.encodings.extensions import EABF, NTK, PI, YaRN
 from synthlab.models.encodings.length_rope import DynamicNTK, LongRoPE
-from synthlab.models.encodings.partial_rope import PartialRoPE
 from synthlab.models.encodings.plain import T5, ALiBi, Learned, NoPE, Sinusoidal
 from synthlab.models.encodings.randomized import Randomized
 from synthlab.models.encodings.relative_maps import DualChunk, LeakyReRoPE, ReRoPE, SelfExtend
-from synthlab.models.encodings.rope import RoPE
+from synthlab.models.encodings.rope import PartialRoPE, RoPE
 
 ENCODINGS = Registry(
     "encoding",

@@ -84,8 +84,7 @@ class LongRoPE(LengthRoPE):
     root.
 
     The paper finds the divisors by an evolutionary search, which the lab does not have. It also leaves the first tokens
-    of a text
-    unscaled; Transformers' ``rope_type: longrope``, whose formula this is, does not.
+    of a text unscaled; Transformers' ``rope_type: longrope``, whose formula this is, does not.
 
     Args:
         base: The base that the model was trained with.

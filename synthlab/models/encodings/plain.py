@@ -73,12 +73,8 @@ class T5(Encoding):
     """A learned bias for each head and bucket of distances (Raffel et al., 2020, section 2.1, one-directional).
 
     The first half of the buckets hold one distance each. The others grow geometrically up to the distance ``furthest``;
-    the last one holds all larger distances too. Biases are initialized with the standard deviation ``scale``; null
+    the last one holds all larger distances too. Biases are initialized with the standard deviation ``scale``; None
     means one over the root of the width, as in T5.
-
-    The first half of the buckets hold one distance each. The others grow geometrically up to the distance ``furthest``;
-    the last one holds all larger distances too. Biases begin with the standard deviation ``scale``, or if that is None
-    with one over the root of the width, as in T5.
     """
 
     def __init__(

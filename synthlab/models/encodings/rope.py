@@ -1,12 +1,14 @@
-"""Rotary position embedding (RoPE).
+"""Rotary position embedding (RoPE), on all or some of each head's dimensions.
 
 Its variants override only the frequencies: ``frequencies`` where they are fixed, ``frequencies_at`` where they depend
 on the positions.
 """
 
+from typing import Annotated
+
 import torch
 from jaxtyping import Float, Int
-from pydantic import PositiveFloat
+from pydantic import Field, PositiveFloat
 from torch import Tensor
 
 from synthlab.errors import InputError
@@ -48,6 +50,25 @@ class RoPE(Encoding):
         rotation = rotation.expand(*rotation.shape[:-2], v.shape[-2], -1).contiguous()
         pairs = torch.view_as_complex(v.to(wide).contiguous().unflatten(-1, (-1, 2)))
         return torch.view_as_real(pairs * rotation).flatten(-2).to(v.dtype)
+
+
+class PartialRoPE(Encoding):
+    """RoPE on the first ``share`` of each head's dimensions, rounded down to pairs; the others carry no position.
+
+    Sources: Wang and Komatsuzaki, 2021, GPT-J; Kazemnejad et al., 2023, arXiv 2305.19466, whose RoPE has a share of
+    1/4.
+    """
+
+    def __init__(self, dims: Dims, /, base: PositiveFloat, share: Annotated[float, Field(gt=0, le=1)]):
+        super().__init__()
+        head_width = dims.width // dims.heads
+        self.rotated = int(share * head_width) // 2 * 2
+        if not self.rotated:
+            raise InputError(f"encoding.share={share:g}: leaves no pair of a head's {head_width} dimensions to rotate")
+        self.rope = RoPE(Dims(self.rotated, 1), base)
+
+    def rotate(self, v, positions):
+        return torch.cat((self.rope.rotate(v[..., : self.rotated], positions), v[..., self.rotated :]), -1)
 
 
 def geometric(
