@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -50,16 +50,14 @@ class Causal:
     first_query: int = 0
 
     @classmethod
-    def build(
-        cls, encoding: Encoding, positions: Int[Tensor, "*#B K"], mask: Bool[Tensor, "*rows T K"], **more: Any
-    ) -> Self:
+    def build(cls, encoding: Encoding, positions: Int[Tensor, "*#B K"], mask: Bool[Tensor, "*rows T K"]) -> "Causal":
         """Lay out the last T of K tokens, given the positions of all and which keys each sees."""
         own = positions[..., -mask.shape[-2] :]
         query = own.unsqueeze(-1)
         key = positions.unsqueeze(-2).expand(*own.shape, -1)
-        return cls(own, mask, encoding.bias(query, key), encoding.relative(query, key), **more)
+        return cls(own, mask, encoding.bias(query, key), encoding.relative(query, key))
 
-    def only_last(self, count: int) -> Self:
+    def only_last(self, count: int) -> "Causal":
         """Return the same texts with their last ``count`` tokens as the only queries."""
         bias, relative = (None if each is None else each[..., -count:, :] for each in (self.bias, self.relative))
         first = self.positions.shape[-1] - count

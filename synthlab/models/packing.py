@@ -43,7 +43,7 @@ class Packed(Causal):
 
 def lay_out(
     x: Int[Tensor, "*B L"], positions: Int[Tensor, "*B N"] | None, encoding: Encoding, blocks: int
-) -> list[Packed]:
+) -> list[Causal]:
     """Lay out packed rows for the last ``blocks`` blocks; in the very last, the readouts are the only queries.
 
     ``positions`` are those of BOS, x1..xL and the last EOS; None for 0..L + 1.
@@ -55,7 +55,7 @@ def lay_out(
     query = places.unsqueeze(-1)
     key = torch.cat((places[..., None, : length + 1].expand(*places.shape, -1), query), -1)
     mask = mask_packed(length, x.device)
-    packed = Packed(places, mask, encoding.bias(query, key), encoding.relative(query, key))
+    packed: Causal = Packed(places, mask, encoding.bias(query, key), encoding.relative(query, key))
     return [packed] * (blocks - 1) + [packed.only_last(length)]
 
 

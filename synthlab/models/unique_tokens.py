@@ -45,8 +45,10 @@ class TokenTable(Causal):
         """Lay out sequences; their queries are all packed tokens, or the EOS tokens only."""
         length = x.shape[-1]
         tokens, positions = make_token_table(length, x.device).view(2, 1, 1, -1)
-        mask, rows = table_mask(length, x.device), None if only_readouts else table_rows(x)
-        return cls.build(encoding, positions, mask, tokens=tokens, rows=rows, is_present=find_rows(x))
+        plain = Causal.build(encoding, positions, table_mask(length, x.device))
+        rows = None if only_readouts else table_rows(x)
+        bias, relative = plain.bias, plain.relative
+        return cls(positions, plain.mask, bias, relative, tokens=tokens, rows=rows, is_present=find_rows(x))
 
     def attend(
         self, block: Block, h: Float[Tensor, "E 1 R D"], encoding: Encoding
