@@ -85,11 +85,11 @@ def test_drawn_positions_are_those_of_the_context():
     def watched(tokens, positions=None, last=None):
         asked.append((tokens.shape[1], last))
         with torch.no_grad():
-            return ensemble(tokens[None], last=last)[0]
+            return ensemble(tokens[None], last=last)
 
-    found = by_context(watched, LANGUAGES.build(config.task), config, double_window(config))
+    found = by_context(watched, LANGUAGES.build(config.task), config, double_window(config))[0]
     assert (asked, found["length"].tolist()) == ([(8, 8), (16, 8), (32, 16)], list(range(1, 33)))
-    in_one = by_context(watched, LANGUAGES.build(config.task), config, ensemble.encoding.alike_up_to)
+    in_one = by_context(watched, LANGUAGES.build(config.task), config, ensemble.encoding.alike_up_to)[0]
     np.testing.assert_allclose(found, in_one, rtol=1e-5)
 
 
@@ -170,7 +170,7 @@ def test_runs_repeat_to_the_last_bit_and_on_a_stack():
 
 def test_perfect_predictor_is_measured():
     config = small("task=hidden_markov")
-    metrics, outputs = runs.evaluate_model(build_models([config]), 0, config)
+    metrics, outputs = runs.evaluate_models(build_models([config]), [0], [config])[0]
     language = LANGUAGES.build(config.task)
     texts = language.draw(8, 33, stream(config.test_seed, "evaluation"), held_out=True)
     log_p = language.predict(texts[:, :-1])
