@@ -39,11 +39,11 @@ def scorer_of(config, says) -> Scorer:
 
     def model(tokens, positions):
         batch = held["batch"]
-        rows = (batch.tokens[:, None] == tokens).all(-1).float().argmax(0)
+        rows = (batch.tokens[:, None] == tokens[0]).all(-1).float().argmax(0)
         return says(problem, batch.targets[rows]).unsqueeze(0)
 
     encoding = build_models([config]).encoding
-    return Scorer(model, encoding, problem, stream(0, "evaluation_positions"))
+    return Scorer(model, encoding, problem, [stream(0, "evaluation_positions")])
 
 
 def one_hot(problem, targets):
@@ -55,7 +55,7 @@ def one_hot(problem, targets):
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_model_that_is_given_the_answer_scores_1(name):
     config = small(f"task={name}")
-    metrics, outputs = score_lengths(scorer_of(config, one_hot), config)[0]
+    metrics, outputs = score_lengths(scorer_of(config, one_hot), [config])[0]
     assert (metrics[["exact", "tokens"]] == 1).all(axis=None)
     assert (metrics["loss"] < 1e-3).all()
     assert by_bin(metrics, outputs, config)["horizon"].iloc[0] == metrics["length"].iloc[-1]
