@@ -251,10 +251,10 @@ def evaluate_models(
     """
     models, first = Members(ensemble, indices), configs[0]
     task, inputs = TASKS.build(first.task), INPUTS.build(first.inputs)
-    drawn = [test_sequences(inputs, each.evaluation.sequences, each.test_length, each.test_seed) for each in configs]
-    x = torch.stack(drawn)  # M B L
-    if not any(is_own(each["name"]) for each in (first.task, first.outrep)):  # a user's code may expect a CPU
-        x = x.to(models.device)
+    # A user's code may expect a CPU.
+    device = "cpu" if any(is_own(each["name"]) for each in (first.task, first.outrep)) else models.device
+    size = first.evaluation.sequences, first.test_length
+    x = torch.stack([test_sequences(inputs, *size, each.test_seed).to(device) for each in configs])  # M B L
     outputs = readouts(models, x, *(stream(each.test_seed, "evaluation_positions") for each in configs))
     groups = [indices] if module_of(ensemble) is None else [[index] for index in indices]  # those of one map
     size, results = len(groups[0]), []

@@ -27,8 +27,9 @@ from synthlab.output import tell
 WARM = 3  # steps of a shape before it is captured: the first ones make what later ones use again
 AHEAD = 64  # steps whose inputs are drawn ahead
 MOST = 8  # graphs of one training; each holds the activations of a step
-# Compiling takes 10 to 30 s a shape. It pays from this many products of a parameter and a token on, in all steps.
-PAYS = 2.5e14
+# Products of a parameter and a token, in all steps, from which compiling saves more than the 10 to 30 s that it takes:
+# between 6e13 and 9e13 for each of four models on an H200 (docs/speed.md).
+PAYS = 7e13
 Inputs = Sequence[Tensor | None]
 
 

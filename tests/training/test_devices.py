@@ -5,6 +5,7 @@ import os
 import pytest
 import torch
 from pandas.testing import assert_frame_equal
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from support.configs import config
 from support.small import small, small_sequences
@@ -89,6 +90,26 @@ def agree(here: Record, there: Record) -> None:
 def capture_early(monkeypatch):
     """Capture steps after the first, so that runs of a few steps replay some."""
     monkeypatch.setattr(graphs, "WARM", 1)
+
+
+class Copies(TorchDispatchMode):
+    """Raises an error for a tensor made of Python's numbers, which would be copied to a GPU."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        assert func is not torch.ops.aten.lift_fresh.default, f"a copy of {args}"
+        return func(*args, **(kwargs or {}))
+
+
+@gpu_runs
+def test_a_step_copies_nothing_to_the_device_but_its_inputs(name):
+    """A CUDA graph can hold no copy."""
+    run = make(name)
+    objective = run.family.make_objective(run.family.build_models([run]), [run])
+    if objective.is_static:
+        inputs = objective.draw()
+        objective(*inputs).sum().backward()  # constants are made once
+        with Copies():
+            objective(*inputs).sum().backward()
 
 
 @needs_cuda
