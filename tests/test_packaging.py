@@ -1,5 +1,7 @@
-"""The wheel: what a user installs without a checkout."""
+"""The wheel, which a user installs without a checkout, and the packages that it needs."""
 
+import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -59,6 +61,25 @@ def test_the_wheel_offers_every_subcommand(installed):
     modules = {command.calls.partition(":")[0].replace(".", "/") for command in COMMANDS.values()}
     homes = (installed, installed / "synthlab" / "packages")
     assert [each for each in modules if not any((home / f"{each}.py").is_file() for home in homes)] == []
+
+
+# A package that a named one brings: what is imported, and by whose dependencies it is there.
+BROUGHT = {"omegaconf": "hydra-core", "yaml": "hydra-core", "pydantic_core": "pydantic", "tornado": "bokeh"}
+BROUGHT |= {"tokenizers": "transformers", "datasets": "lm_eval", "nltk": "lm_eval", "requests": "lm_eval"}
+DISTRIBUTIONS = BROUGHT | {"PIL": "pillow", "hydra": "hydra-core", "x_transformers": "x-transformers"}
+
+
+def test_every_package_that_is_imported_is_named_in_pyproject():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = [*project["dependencies"], *(each for extra in project["optional-dependencies"].values() for each in extra)]
+    known = {re.match(r"[\w-]+", each)[0] for each in named}
+    packages = ("synthlab", "experiments", "theory", "classroom", "hydra_plugins")
+    for path in (path for package in packages for path in (ROOT / package).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            modules += [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+            for top in {module.partition(".")[0] for module in modules} - {*packages, *sys.stdlib_module_names}:
+                assert DISTRIBUTIONS.get(top, top) in known, f"{path}: {top}"
 
 
 @pytest.mark.slow

@@ -31,10 +31,23 @@ def test_each_table_stands_on_one_page_and_none_is_empty(tables):
 
 
 @pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
-def test_the_rows_of_a_table_are_lines_of_their_own(page):
+def test_tables_are_whole(page):
+    """Each row is a line of its own with as many cells as the header, and a table has a rule under its header."""
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
-    joined = [line for line in text.splitlines() if re.search(r"\| *:?-{3}", line) and re.search(r"[^-:| ]", line)]
-    assert joined == []
+    for table in re.findall(r"(?:^ *\|.*\n)+", text, flags=re.MULTILINE):
+        rows = table.splitlines()
+        assert re.fullmatch(r" *\|( *:?-+:? *\|)+", rows[1]), table
+        assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {rows[1].count("|")}, table
+    assert not [line for line in text.splitlines() if re.match(r" *[^| ].*\| *:?-{3}", line)]
+
+
+def test_the_table_of_folders_names_files_that_exist():
+    table = (ROOT / "docs" / "how_it_works.md").read_text().partition("## Layout")[2].partition("## ")[0]
+    for row in re.findall(r"^\| `.*", table, flags=re.MULTILINE):
+        folder, content = row[1:].split("|", 1)
+        folder = folder.strip(" `").removesuffix("PAPER/")
+        for path in ["", *re.findall(r"`([\w/]+(?:\.py|/))`", content)]:
+            assert (ROOT / folder / path).exists(), folder + path
 
 
 def test_the_readme_has_at_most_130_lines():
