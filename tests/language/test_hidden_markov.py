@@ -58,7 +58,7 @@ def test_windows_of_thousands_of_tokens_are_predicted(stay, falloff):
     torch.testing.assert_close(chain.predict(x).logsumexp(-1), torch.zeros(2, 5000).double(), atol=1e-12, rtol=0)
 
 
-def test_tokens_rarer_than_the_smallest_double_are_predicted():
+def test_very_rare_tokens_are_predicted():
     chain = HiddenMarkov(states=2, vocabulary=1000, stay=0.9, falloff=0.1)
     predicted = chain.predict(torch.tensor([[0, 999, 500, 1]]))
     assert predicted.isfinite().all()

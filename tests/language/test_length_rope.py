@@ -67,7 +67,6 @@ def test_untrained_clex_is_ntk(length, factor):
     torch.testing.assert_close(found, ensemble(x))
 
 
-def test_length_factors_reach_as_far_as_the_tests_unless_given():
+def test_length_factors_reach_as_far_as_the_tests():
     config = small("extension=clex", "positions=clex", "finetune.steps=2", "test_length=60")
     assert config.extension["factor"] == config.positions["factor"] == 8  # 60 tokens are 7.5 windows of 8
-    assert small("extension=clex", "extension.factor=3").extension["factor"] == 3

@@ -56,15 +56,14 @@ def test_an_answer_without_its_question_by_hand():
     assert predicted[:, [ANSWER_0, ANSWER_1]].sum(1).tolist() == pytest.approx([1] * 4)
 
 
-def test_windows_that_cannot_be_have_distributions_too():
+def test_impossible_windows_have_distributions_too():
     language = Recall(**TINY)
     x = torch.randint(language.vocabulary, (300, 12), generator=stream(0, "evaluation"))
-    total = language.predict(x).exp().sum(-1)
-    torch.testing.assert_close(total, torch.ones(300, 12).double())
+    torch.testing.assert_close(language.predict(x).exp().sum(-1), torch.ones(300, 12).double())
 
 
 @pytest.mark.parametrize("changes", [{}, {"facts": 0.0, "questions": 1.0}, {"questions": 0.0}, {"facts": 0.6}])
-def test_windows_are_drawn_as_often_as_they_are_likely(changes):
+def test_windows_have_their_probabilities(changes):
     sizes, count = TINY | changes, 30_000
     drawn = Recall(**sizes).draw(count, 3, stream(0, "training"))
     assert_drawn_from(map(tuple, drawn.tolist()), enumerated(sizes, 3))
@@ -73,7 +72,7 @@ def test_windows_are_drawn_as_often_as_they_are_likely(changes):
 @pytest.mark.parametrize(
     ("length", "depth", "place"), [(5, 0.0, 0), (5, 0.5, 2), (5, 1.0, 3), (6, 0.3, 1), (2, 0.7, 0)]
 )
-def test_questions_are_drawn_as_often_as_they_are_likely(length, depth, place):
+def test_questions_have_their_probabilities(length, depth, place):
     found = defaultdict(float)
 
     def grow(window, asked, probability, world, wanted):
