@@ -63,15 +63,16 @@ LONG = ("8 = 12", "13 -> 14", "20, first", "28, 29", "A", "B", "D", "E", "F")  #
 BY_LENGTH = [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in ENTRIES]
 
 
-def test_every_equation_from_8_to_29_has_an_entry():
+def test_every_equation_has_an_entry():
     assert set(ENTRIES) == set(STATUSES)
 
 
 @pytest.mark.parametrize("equation", BY_LENGTH)
 def test_statuses_by_hand(equation):
-    verdict = ENTRIES[equation].verdict
-    assert verdict.status == STATUSES[equation]
-    assert verdict.status == Status.HOLDS or verdict.detail
+    entry = ENTRIES[equation]
+    assert entry.verdict.status == STATUSES[equation]
+    assert entry.verdict.status == Status.HOLDS or entry.verdict.detail
+    assert entry.verdict.status != Status.FAILS or entry.corrected is not None
 
 
 def altered(entry: Entry):
@@ -90,7 +91,7 @@ def test_a_verdict_changes_with_the_statement(equation):
 
 
 @pytest.mark.slow
-def test_the_checker_of_maps_finds_one_that_helps(monkeypatch):
+def test_the_checker_of_maps_finds_a_map_that_helps(monkeypatch):
     from theory.closed_forms.maps import FUNCTIONS
 
     monkeypatch.setitem(FUNCTIONS, "square", (lambda x: x**2, sympy.sqrt))
@@ -107,22 +108,7 @@ def test_a_correction_passes_the_same_check(equation):
     entry = ENTRIES[equation]
     assert entry.verdict.status != Status.HOLDS
     assert entry.check(entry.corrected).status == Status.HOLDS
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("equation", [name for name, status in STATUSES.items() if status == Status.FAILS])
-def test_what_fails_says_what_is_right_instead(equation):
-    entry = ENTRIES[equation]
-    assert entry.corrected is not None
     assert entry.mended
-
-
-@pytest.mark.slow
-def test_what_is_assumed_does_not_fail_but_its_check_does():
-    for equation, status in STATUSES.items():
-        entry = ENTRIES[equation]
-        if status in (A, S):
-            assert entry.check(entry.claim).status == Status.FAILS
 
 
 def test_the_local_minimum_by_hand():
