@@ -6,6 +6,7 @@ share one draw: two draws differ even on the *same* window, and that noise is no
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Literal, NamedTuple
 
 import torch
@@ -115,9 +116,26 @@ def misalignment(
         raise InputError(f"texts: have {texts.shape[1]} tokens each; {least}")
     if positions is not None and positions.shape[1] < texts.shape[1]:
         raise InputError(f"positions: {positions.shape[1]} for each text; must be {texts.shape[1]} or more")
-    compare = _at_ends if form == "last" else _average_offsets
-    distances = compare(model, texts, low, high, generator, min(batch, 2 * len(texts)), positions)
+    distances = measure_distances(partial(logits_of, model), texts, low, high, generator, form, batch, positions)
     return Misalignment(*(Estimate.from_values(values) for values in distances))
+
+
+def measure_distances(
+    model: Model,
+    texts: Int[Tensor, "N T"],
+    low: int,
+    high: int,
+    generator: torch.Generator,
+    form: Form = "last",
+    batch: int = BATCH,
+    positions: Int[Tensor, "N P"] | None = None,
+) -> Divergence:
+    """Return the divergences [*M, N] that ``misalignment`` averages, of a model or of M models.
+
+    Arguments are those of ``misalignment``, not checked; M models give logits [M, B, T, V].
+    """
+    compare = _at_ends if form == "last" else _average_offsets
+    return compare(model, texts, low, high, generator, min(batch, 2 * len(texts)), positions)
 
 
 def logits_of(model: Model, *inputs: Tensor) -> Tensor:
@@ -135,8 +153,8 @@ def last_logits(
     lengths: Int[Tensor, " N"],
     batch: int = BATCH,
     positions: Int[Tensor, "N P"] | None = None,
-) -> Float[Tensor, "N V"]:
-    """Return the logits after the last ``lengths[i]`` tokens of each text i.
+) -> Float[Tensor, "*M N V"]:
+    """Return the logits, of a model or of M models, after the last ``lengths[i]`` tokens of each text i.
 
     Windows of equal length share calls of the model. Where ``positions`` has more columns than ``texts``, the model
     adds tokens to a window: BOS and EOS.
@@ -145,14 +163,14 @@ def last_logits(
     parts = []
     for length, rows in _group_rows(lengths, batch):
         where = [] if positions is None else [positions[rows, -(length + more) :]]
-        parts.append((rows, logits_of(model, texts[rows, -length:], *where)[:, -1].float()))
+        parts.append((rows, model(texts[rows, -length:], *where)[..., -1, :].float()))
     return _restore_order(parts)
 
 
 def _at_ends(model: Model, texts: Tensor, low: int, high: int, generator: torch.Generator, batch: int, positions):
     lengths = torch.randint(low, high + 1, (2, len(texts)), generator=generator)
     twice = None if positions is None else positions.repeat(2, 1)
-    first, second = last_logits(model, texts.repeat(2, 1), lengths.flatten(), batch, twice).chunk(2)
+    first, second = last_logits(model, texts.repeat(2, 1), lengths.flatten(), batch, twice).chunk(2, -2)
     return divergence(first, second)
 
 
@@ -164,10 +182,8 @@ def _average_offsets(
     parts = []
     for offset, rows in _group_rows(offsets, batch):
         longer, shorter = both_contexts(high, offset, low)
-        first, second = (
-            logits_of(model, *(each[rows, start : start + high] for each in inputs)).float() for start in (0, offset)
-        )
-        distances = divergence(first[:, longer], second[:, shorter])
+        first, second = (model(*(each[rows, start : start + high] for each in inputs)).float() for start in (0, offset))
+        distances = divergence(first[..., longer, :], second[..., shorter, :])
         parts.append((rows, torch.stack([values.mean(-1) for values in distances], -1)))
     return Divergence(*_restore_order(parts).unbind(-1))
 
@@ -179,7 +195,7 @@ def _group_rows(values: Int[Tensor, " N"], batch: int) -> Iterator[tuple[int, In
             yield value, rows
 
 
-def _restore_order(parts: list[tuple[Tensor, Tensor]]) -> Float[Tensor, "N F"]:
+def _restore_order(parts: list[tuple[Tensor, Tensor]]) -> Float[Tensor, "*M N F"]:
     """Concatenate parts, given with the indices of their rows, in the order of the indices."""
     order = torch.cat([rows for rows, _ in parts]).argsort()
-    return torch.cat([values.cpu() for _, values in parts])[order]
+    return torch.cat([values.cpu() for _, values in parts], -2)[..., order, :]

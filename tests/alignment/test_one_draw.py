@@ -58,15 +58,15 @@ def test_drawn_positions_are_measured_under_one_draw():
 
     def decided(tokens, positions=None):
         where = random_positions(encoding, tokens, places) if positions is None else positions
-        return by_position(tokens % 5, where)
+        return by_position(tokens % 5, where).unsqueeze(0)
 
     def drawing(tokens):
         return random_positions(encoding, tokens, places)
 
     places = stream(0, "evaluation_positions")
-    found = suffixes(decided, language, config, drawing)
+    found = suffixes(decided, language, config, drawing)[0]
     assert (found["excess"], found["excess_overlap"]) == (0, 0)
-    assert suffixes(decided, language, config)["excess"] > 0.1
+    assert suffixes(decided, language, config)[0]["excess"] > 0.1
 
 
 class Decided(torch.nn.Module):

@@ -7,7 +7,7 @@ import torch
 from support.small import small
 from synthlab.config.composition import conf_dir
 from synthlab.language.construction import build_extension, build_models
-from synthlab.language.family import evaluate_model, train_models
+from synthlab.language.family import evaluate_models, train_models
 from synthlab.language.objective import WindowLoss
 from synthlab.models.encodings import ENCODINGS
 from synthlab.training.execution import execute
@@ -81,4 +81,4 @@ def test_a_pattern_applies_to_the_last_training_alone(pattern, later):
     # Testing is with full attention: the trained model is tested as if it had no pattern.
     ensemble = build_models([sparse])
     train_models(ensemble, [sparse])
-    assert evaluate_model(ensemble, 0, plain)[0].equals(after.metrics)
+    assert evaluate_models(ensemble, [0], [plain])[0][0].equals(after.metrics)

@@ -75,11 +75,11 @@ def test_drawn_positions_are_those_of_the_context():
     def watched(tokens, positions=None, last=None):
         asked.append((tokens.shape[1], last))
         with torch.no_grad():
-            return ensemble(tokens[None], last=last)[0]
+            return ensemble(tokens[None], last=last)
 
-    found = by_context(watched, LANGUAGES.build(config.task), config, double_window(config))
+    found = by_context(watched, LANGUAGES.build(config.task), config, double_window(config))[0]
     assert (asked, found["length"].tolist()) == ([(8, 8), (16, 8), (32, 16)], list(range(1, 33)))
-    in_one = by_context(watched, LANGUAGES.build(config.task), config, ensemble.encoding.alike_up_to)
+    in_one = by_context(watched, LANGUAGES.build(config.task), config, ensemble.encoding.alike_up_to)[0]
     np.testing.assert_allclose(found, in_one, rtol=1e-5)
 
 
@@ -133,7 +133,7 @@ def test_runs_repeat_alone_and_in_an_ensemble():
 
 def test_excess_over_the_perfect_predictor():
     config = small("task=hidden_markov")
-    metrics, outputs = runs.evaluate_model(build_models([config]), 0, config)
+    metrics, outputs = runs.evaluate_models(build_models([config]), [0], [config])[0]
     language = LANGUAGES.build(config.task)
     texts = language.draw(8, 33, stream(config.test_seed, "evaluation"), held_out=True)
     log_p = language.predict(texts[:, :-1])

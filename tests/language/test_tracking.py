@@ -124,7 +124,7 @@ def test_questions_are_uniform():
 
 def test_each_kind_is_measured_at_every_depth_and_length():
     config = small("task=tracking", "evaluation.lengths=[0.1,2.5]", "evaluation.depths=[0,1]")
-    _, outputs = family.evaluate_model(build_models([config]), 0, config)
+    _, outputs = family.evaluate_models(build_models([config]), [0], [config])[0]
     names = {"accuracy": 2, "answer_loss": 2, "needle": 2, "needle_loss": 2, "tracking": 3, "tracking_loss": 3}
     asked = {f"{name}@{length}@{depth}" for name, least in names.items() for length in (least, 20) for depth in (0, 1)}
     assert {column for column in outputs if "@" in column} == asked

@@ -30,8 +30,8 @@ def perfect_scorer(config) -> Scorer:
         rows = (batches[-1].tokens[:, None] == tokens).all(-1).float().argmax(0)
         targets = batches[-1].targets[rows]
         if targets.dtype == torch.bool:
-            return targets.float() * 20 - 10
-        return torch.nn.functional.one_hot(targets, problem.vocabulary).float() * 20
+            return targets[None].float() * 20 - 10
+        return torch.nn.functional.one_hot(targets[None], problem.vocabulary).float() * 20
 
     return Scorer(model, build_models([config]).encoding, problem, stream(0, "evaluation_positions"))
 
@@ -39,7 +39,7 @@ def perfect_scorer(config) -> Scorer:
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_perfect_model_scores_1(name):
     config = small(f"task={name}")
-    metrics, outputs = score_lengths(perfect_scorer(config), config)
+    metrics, outputs = score_lengths(perfect_scorer(config), config)[0]
     assert metrics["length"].tolist() == build_problem(config.task).lengths(1, 8)
     assert list(metrics.columns) == ["length", *METRICS]
     assert (metrics[["exact", "tokens"]] == 1).all(axis=None)

@@ -4,6 +4,7 @@ import os
 
 import pytest
 import torch
+from pandas.testing import assert_frame_equal
 
 from support.configs import config
 from support.small import small, small_sequences
@@ -96,6 +97,18 @@ def test_a_gpu_gives_the_numbers_of_a_cpu_up_to_rounding(name):
     there = execute(make(name), device="cuda")
     assert there.environment["device"] != "cpu"
     agree(execute(make(name)), there)
+
+
+@gpu_runs
+def test_models_are_tested_together_as_each_alone(name):
+    configs = [make(name, f"weight_seed={seed}") for seed in range(3)]
+    family = configs[0].family
+    ensemble = family.build_models(configs)
+    together = family.evaluate_models(ensemble, [0, 2], [configs[0], configs[2]])
+    for index, tables in zip([0, 2], together, strict=True):
+        for table, alone in zip(tables, family.evaluate_models(ensemble, [index], [configs[index]])[0], strict=True):
+            if table is not None:
+                assert_frame_equal(table, alone, rtol=1e-4, atol=1e-6)
 
 
 @needs_cuda
