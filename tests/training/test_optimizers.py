@@ -20,14 +20,6 @@ def protocol(**changed) -> Protocol:
     return Protocol(**(PLAIN | {"warmup": 0.0, "record_every": 1} | changed))
 
 
-@pytest.mark.parametrize(
-    ("schedule", "rates"), [("linear", [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]), ("constant", [0.5, *[1.0] * 5])]
-)
-def test_a_schedule_follows_the_warmup_by_hand(schedule, rates):
-    how = protocol(lr=1.0, warmup=1 / 3, schedule=schedule)
-    assert [learning_rate(step, how) for step in range(1, 7)] == pytest.approx(rates)
-
-
 def weights(models: int) -> tuple[torch.nn.Parameter, torch.nn.Parameter]:
     """A weight and a bias of each model, all models alike."""
     weight = torch.linspace(-1, 1, 6).view(1, 3, 2).repeat(models, 1, 1)
