@@ -49,7 +49,7 @@ SHAPES = [
 
 @pytest.mark.parametrize("shape", SHAPES, ids=" ".join)
 def test_runs_in_an_ensemble_equal_runs_alone(shape):
-    configs = [config("protocol.steps=8", *shape, *own) for own in MIXED]
+    configs = [config(*shape, *own) for own in MIXED]
     assert is_exact(configs)
     for record, run in zip(execute_together(configs), configs, strict=True):
         assert record.status == "finished"
