@@ -32,7 +32,7 @@ def test_learned_positions_beyond_training_stay_at_their_initial_values(monkeypa
     assert (before[:7] != after[:7]).any(1).all()
 
 
-@pytest.mark.parametrize("settings", [{"seeds": 0}, {"seeds": []}, {"seeds": 2, "seed": 1}, {"launcher": "ray"}])
+@pytest.mark.parametrize("settings", [{"seeds": 0}, {"seeds": []}, {"seeds": 2, "seed": 1}])
 def test_run_refuses_bad_settings(tmp_path, settings):
     (name, value), *_ = settings.items()
     with pytest.raises(InputError, match=re.escape(f"{name}={value}: ")):
