@@ -269,27 +269,25 @@ def evaluate_models(
 
     The row has the fitted temperature, misalignment, and recall.
     """
-    config, members = configs[0], Members(ensemble, indices)
-    encoding, places = encoding_of(ensemble), stream(config.test_seed, "evaluation_positions")
-    draws = encoding.draws_positions
+    encoding, members = encoding_of(ensemble), Members(ensemble, indices)
+    draws, places = encoding.draws_positions, [stream(each.test_seed, "evaluation_positions") for each in configs]
 
     def draw(tokens: Tensor) -> Tensor:
-        return random_positions(encoding, tokens, places)
+        return torch.stack([random_positions(encoding, *each) for each in zip(tokens, places, strict=True)])
 
     def models(tokens: Tensor, positions: Tensor | None = None, last: int | None = None) -> Tensor:
         where = draw(tokens) if draws and positions is None else positions
         tokens = tokens.to(members.device)
         if takes_shortcuts(ensemble):
             return members(tokens, where, last=last)
-        return members(tokens, where)[:, :, -(last or tokens.shape[1]) :]  # a user's model returns all logits
+        return members(tokens, where)[:, :, -(last or tokens.shape[-1]) :]  # a user's model returns all logits
 
-    language = LANGUAGES.build(config.task)
-    temperatures = temperatures_within(models, language, config)
-    windows = double_window(config) if draws else encoding.alike_up_to
-    losses = by_context(models, language, config, windows, temperatures)
-    others = suffixes(models, language, config, draw if draws else None)
-    facts = score_facts(models, language, config) or [{}] * len(indices)
-    rows = zip(temperatures, others, facts, strict=True)
+    language = LANGUAGES.build(configs[0].task)
+    temperatures = temperatures_within(models, language, configs)
+    windows = double_window(configs[0]) if draws else encoding.alike_up_to
+    losses = by_context(models, language, configs, windows, temperatures)
+    others = suffixes(models, language, configs, draw if draws else None)
+    rows = zip(temperatures, others, score_facts(models, language, configs), strict=True)
     tables = [pd.DataFrame([{"temperature": temperature} | one | two]) for temperature, one, two in rows]
     return list(zip(losses, tables, strict=True))
 

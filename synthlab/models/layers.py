@@ -82,10 +82,10 @@ class MLP(nn.Sequential):
 
 
 class Members:
-    """M models of an ensemble, called on the same inputs.
+    """M models of an ensemble, called together.
 
-    They take x [B, L] and positions [B, P] on any device, and return a number or logits over the vocabulary for each
-    place of x. The ensemble gets the further arguments ``more``.
+    They take x [B, L] and positions [B, P] on any device, or [M, ...] for each model its own, and return a number or
+    logits over the vocabulary for each place of x. The ensemble gets the further arguments ``more``.
     """
 
     def __init__(self, ensemble: nn.Module, indices: Sequence[int]):
@@ -101,8 +101,8 @@ class Members:
         return next(iter(self.parameters.values())).device
 
     def __call__(
-        self, x: Int[Tensor, "B L"], positions: Int[Tensor, "B P"] | None = None, **more: Any
-    ) -> Float[Tensor, "M B n *V"]:
+        self, x: Int[Tensor, "*M B L"], positions: Int[Tensor, "*M B P"] | None = None, **more: Any
+    ) -> Float[Tensor, "..."]:
         inputs = (each if each is None else each.to(self.device).expand(self.count, -1, -1) for each in (x, positions))
         return torch.func.functional_call(self.ensemble, self.parameters, tuple(inputs), more).to(x.device)
 

@@ -251,14 +251,15 @@ def evaluate_models(
     """
     models, first = Members(ensemble, indices), configs[0]
     task, inputs = TASKS.build(first.task), INPUTS.build(first.inputs)
-    x = test_sequences(inputs, first.evaluation.sequences, first.test_length, first.test_seed)
+    drawn = [test_sequences(inputs, each.evaluation.sequences, each.test_length, each.test_seed) for each in configs]
+    x = torch.stack(drawn)  # M B L
     if not any(is_own(each["name"]) for each in (first.task, first.outrep)):  # a user's code may expect a CPU
         x = x.to(models.device)
-    outputs = readouts(models, x, stream(first.test_seed, "evaluation_positions"))
+    outputs = readouts(models, x, *(stream(each.test_seed, "evaluation_positions") for each in configs))
     groups = [indices] if module_of(ensemble) is None else [[index] for index in indices]  # those of one map
-    results = []
-    for group, part in zip(groups, outputs.split([len(group) for group in groups]), strict=True):
-        metrics = measure_outputs(part, x, task, map_of(ensemble, group[0], first), first.evaluation.largest)
+    size, results = len(groups[0]), []
+    for group, *part in zip(groups, outputs.split(size), x.split(size), strict=True):
+        metrics = measure_outputs(*part, task, map_of(ensemble, group[0], first), first.evaluation.largest)
         for place, index in enumerate(group):
             of_model = {name: values[place] for name, values in metrics.items()}
             table = pd.DataFrame({"length": range(1, first.test_length + 1), **of_model})

@@ -6,7 +6,7 @@ same inputs.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import pandas as pd
 import torch
@@ -22,12 +22,12 @@ from synthlab.sequences.problem import Batch, Problem, count_right, is_fully_rig
 
 Z = 1.959963984540054  # quantile of the standard normal distribution, two-sided 95 %
 ENTRIES = 2**20  # attention logits of a head in one pass, to limit the memory of attention
-# From tokens [B, T], and their positions unless these are 0, 1, 2, ..., to the logits [M, B, T, V] of M models.
+# From tokens [M, B, T] of M models, and their positions unless these are 0, 1, 2, ..., to the logits [M, B, T, V].
 Models = Callable[[Tensor, Tensor | None], Tensor]
 
 
 class Scores(NamedTuple):
-    """Scores of M models on the same N sequences."""
+    """Scores of M models on N sequences each."""
 
     exact: Float[Tensor, "M N"]  # 1 if the answer is right, else 0
     tokens: Float[Tensor, "M N"]  # the number of its tokens that are right
@@ -63,34 +63,41 @@ class Outputs(NamedTuple):
 
 
 class Scorer:
-    """A scorer of models with ``encoding`` on examples of ``problem``; ``places`` generates random positions."""
+    """A scorer of models with ``encoding`` on examples of ``problem``.
+
+    Each of ``places`` generates the random positions of a model.
+    """
 
     def __init__(
         self,
         models: Models,
         encoding: Encoding,
         problem: Problem,
-        places: torch.Generator,
+        places: Sequence[torch.Generator],
         device: torch.device | str = "cpu",
     ):
         self.models, self.encoding, self.problem, self.places = models, encoding, problem, places
         self.device = device
 
     @torch.no_grad()
-    def scores(self, lengths: Int[Tensor, " N"], generator: torch.Generator) -> Scores:
-        """Draw an example of each of ``lengths``, and score the models' predictions."""
+    def scores(self, lengths: Int[Tensor, " N"], generators: Sequence[torch.Generator]) -> Scores:
+        """Draw an example of each of ``lengths`` by the generator of each model, and score the models' predictions."""
         width = self.problem.width(int(lengths.max()))
-        batch = self.problem.batch(lengths, width, generator)
+        drawn = [self.problem.batch(lengths, width, generator) for generator in generators]
+        batch = Batch(*(torch.stack(parts) for parts in zip(*drawn, strict=True)))
         rows = max(1, ENTRIES // width**2)
-        parts = [self._score(Batch(*part)) for part in zip(*(each.split(rows) for each in batch), strict=True)]
+        parts = [self._score(Batch(*part)) for part in zip(*(each.split(rows, 1) for each in batch), strict=True)]
         return Scores(*(torch.cat(each, 1) for each in zip(*parts, strict=True)))
 
     def _score(self, batch: Batch) -> Scores:
-        positions = self.encoding.positions(batch.sizes, batch.tokens.shape[1], self.places)
+        models, rows, width = batch.tokens.shape
+        drawn = [
+            self.encoding.positions(*each) for each in zip(batch.sizes, [width] * models, self.places, strict=True)
+        ]
+        positions = None if drawn[0] is None else torch.stack(cast(list[Tensor], drawn))
         batch = Batch(*(part.to(self.device) for part in batch))
-        logits = self.models(batch.tokens, positions)
-        models, rows = logits.shape[:2]
-        logits, batch = logits.flatten(0, 1), Batch(*(torch.cat([part] * models) for part in batch))
+        logits = self.models(batch.tokens, positions).flatten(0, 1)
+        batch = Batch(*(part.flatten(0, 1) for part in batch))
         right, losses = self.problem.right(logits, batch), self.problem.losses(logits, batch).double()
         asked = batch.scored.double()
         said, wanted = (
@@ -111,22 +118,23 @@ def measure_fit(ensemble: nn.Module, index: int, config: SequencesConfig) -> flo
     problem, generator = build_problem(config.task), stream(config.data_seed, "calibration")
     lengths = torch.tensor(problem.lengths(config.train_from or problem.shortest, config.train_length))
     drawn = lengths[torch.randint(len(lengths), (config.stop.sequences,), generator=generator)]
-    scorer = Scorer(Members(ensemble, [index]), encoding_of(ensemble), problem, generator)
-    return scorer.scores(drawn, generator).exact.mean().item()
+    scorer = Scorer(Members(ensemble, [index]), encoding_of(ensemble), problem, [generator])
+    return scorer.scores(drawn, [generator]).exact.mean().item()
 
 
-def score_lengths(scorer: Scorer, config: SequencesConfig) -> list[tuple[pd.DataFrame, Outputs]]:
-    """Return, for each model, the ``METRICS`` at every length of the task, and the distributions of outputs.
+def score_lengths(scorer: Scorer, configs: Sequence[SequencesConfig]) -> list[tuple[pd.DataFrame, Outputs]]:
+    """Return each model's ``METRICS`` at every length of the task, and the distributions of its outputs.
 
     Lengths go up to ``test_length``. The sequences of a length are the same for every model of one seed, whatever its
     test length.
     """
-    generator, count = stream(config.test_seed, "evaluation"), config.evaluation.sequences
+    config, generators = configs[0], [stream(each.test_seed, "evaluation") for each in configs]
+    count = config.evaluation.sequences
     lengths = scorer.problem.lengths(1, config.test_length)
     chances = [scorer.problem.chance(length) for length in lengths]
     measured, said, wanted = [], [], []
     for length in lengths:
-        scores = scorer.scores(torch.full((count,), length), generator)
+        scores = scorer.scores(torch.full((count,), length), generators)
         tokens = scores.tokens.sum(1) / scores.asked.sum(1)
         measured.append(torch.stack((scores.exact.mean(1), tokens, scores.loss.mean(1)), 1))
         said.append(scores.said.mean(1))

@@ -149,11 +149,11 @@ def evaluate_models(
 ) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
     """Return the ``METRICS`` at every length; and those of the training lengths and bins, with the horizon."""
     first, models = configs[0], Members(ensemble, indices)
-    places = stream(first.test_seed, "evaluation_positions")
+    places = [stream(each.test_seed, "evaluation_positions") for each in configs]
     # What the code of a user's task makes is on a CPU.
     device = "cpu" if is_own(first.task["name"]) else models.device
     scorer = Scorer(models, encoding_of(ensemble), build_problem(first.task), places, device)
-    return [(metrics, by_bin(metrics, outputs, first)) for metrics, outputs in score_lengths(scorer, first)]
+    return [(metrics, by_bin(metrics, outputs, first)) for metrics, outputs in score_lengths(scorer, configs)]
 
 
 def open_model(record: Record, step: int | None = None) -> TrainedSequences:

@@ -83,7 +83,7 @@ def execute_together(
 
 
 def _plan_tests(configs: Sequence[Config], indices: Sequence[int], device: str) -> list[list[int]]:
-    """Return the models of an ensemble that are tested at once: on a GPU those with the same test, as far as they fit.
+    """Return the models of an ensemble that are tested at once: on a GPU those that differ in seeds only.
 
     On a CPU each model is tested alone, so that its numbers are those of a run alone.
     """
@@ -91,8 +91,7 @@ def _plan_tests(configs: Sequence[Config], indices: Sequence[int], device: str) 
         return [[index] for index in indices]
     same: dict[str, list[int]] = defaultdict(list)
     for index in indices:
-        training = {*configs[index].SEEDS, "protocol"} - {"test_seed"}
-        same[configs[index].model_dump_json(exclude=training)].append(index)
+        same[configs[index].model_dump_json(exclude={*configs[index].SEEDS, "protocol"})].append(index)
     size = max(1, min(TESTED, LOGITS // configs[0].test_length ** 2))
     return [part[first : first + size] for part in same.values() for first in range(0, len(part), size)]
 

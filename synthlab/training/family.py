@@ -64,7 +64,7 @@ class Family:
             the parameters of that step.
         evaluate_models: Returns, for each of some models of an ensemble, the metrics of ``Config.measures`` by test
             length (column ``length``); and a table of whatever else is recorded, or None. The models are given by their
-            indices and configs, which differ in seeds and learning rates of training only.
+            indices and configs, which differ in seeds and protocols only.
         open_model: Returns the trained model of a finished run, or the model as it was after ``step`` (see
             ``Record.model``).
         measure_laws: Yields the laws that the classes of a run keep: models, encodings, maps.

@@ -68,6 +68,7 @@ class Replayed:
             self._compile(inputs)
         if self.captures and self.seen[key] > WARM and len(self.graphs) < MOST and self._capture(key, inputs):
             return self(*inputs)
+        inputs = inputs if self.compute is self.objective else _hold(inputs)  # another layout would be compiled anew
         # Gradients are summed up on the stream of the forward pass, so steps before a capture are not on another.
         self.stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.stream):
@@ -78,7 +79,9 @@ class Replayed:
     def _compile(self, inputs: Inputs) -> None:
         """Compile the objective, for the following steps; leave it as it is if it cannot be."""
         try:
+            torch.compiler.reset()  # forget earlier ensembles, whose number has a limit
             compiled = torch.compile(self.objective.__call__, fullgraph=True, dynamic=False)
+            inputs = _hold(inputs)
             self.stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(self.stream):
                 compiled(*inputs).sum().backward()
@@ -88,7 +91,7 @@ class Replayed:
 
     def _capture(self, key: tuple[Any, ...], inputs: Inputs) -> bool:
         """Capture the step for inputs of one shape, without taking it; return False if it cannot be."""
-        held = [None if each is None else each.clone() for each in inputs]
+        held = _hold(inputs)
         graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
         try:
@@ -102,6 +105,10 @@ class Replayed:
             return False
         self.graphs[key] = _Graph(graph, [each for each in held if each is not None], losses)
         return True
+
+
+def _hold(inputs: Inputs) -> list[Tensor | None]:
+    return [None if each is None else each.clone(memory_format=torch.contiguous_format) for each in inputs]
 
 
 @runtime_checkable

@@ -32,7 +32,7 @@ def test_each_context_is_evaluated_as_a_text_of_its_own(name):
     ensemble, config = trained(*overrides, "task=hidden_markov")
     language, member = LANGUAGES.build(config.task), Member(ensemble, 0)
     with torch.no_grad():
-        found = by_context(Members(ensemble, [0]), language, config, ensemble.encoding.alike_up_to)[0]
+        found = by_context(Members(ensemble, [0]), language, [config], ensemble.encoding.alike_up_to)[0]
         texts = language.draw(8, 33, stream(config.test_seed, "evaluation"), held_out=True)
         alone = [F.cross_entropy(member(texts[:, :k])[:, -1], texts[:, k]).item() for k in range(1, 33)]
         in_one = F.cross_entropy(member(texts[:, :-1]).mT, texts[:, 1:], reduction="none").mean(0)

@@ -73,13 +73,13 @@ def test_drawn_positions_are_those_of_the_context():
     asked = []
 
     def watched(tokens, positions=None, last=None):
-        asked.append((tokens.shape[1], last))
+        asked.append((tokens.shape[-1], last))
         with torch.no_grad():
-            return ensemble(tokens[None], last=last)
+            return ensemble(tokens, last=last)
 
-    found = by_context(watched, LANGUAGES.build(config.task), config, double_window(config))[0]
+    found = by_context(watched, LANGUAGES.build(config.task), [config], double_window(config))[0]
     assert (asked, found["length"].tolist()) == ([(8, 8), (16, 8), (32, 16)], list(range(1, 33)))
-    in_one = by_context(watched, LANGUAGES.build(config.task), config, ensemble.encoding.alike_up_to)[0]
+    in_one = by_context(watched, LANGUAGES.build(config.task), [config], ensemble.encoding.alike_up_to)[0]
     np.testing.assert_allclose(found, in_one, rtol=1e-5)
 
 

@@ -27,19 +27,19 @@ def perfect_scorer(config) -> Scorer:
     problem.batch = lambda *given: batches.append(draw(*given)) or batches[-1]
 
     def model(tokens, positions):
-        rows = (batches[-1].tokens[:, None] == tokens).all(-1).float().argmax(0)
+        rows = (batches[-1].tokens[:, None] == tokens[0]).all(-1).float().argmax(0)
         targets = batches[-1].targets[rows]
         if targets.dtype == torch.bool:
             return targets[None].float() * 20 - 10
         return torch.nn.functional.one_hot(targets[None], problem.vocabulary).float() * 20
 
-    return Scorer(model, build_models([config]).encoding, problem, stream(0, "evaluation_positions"))
+    return Scorer(model, build_models([config]).encoding, problem, [stream(0, "evaluation_positions")])
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_perfect_model_scores_1(name):
     config = small(f"task={name}")
-    metrics, outputs = score_lengths(perfect_scorer(config), config)[0]
+    metrics, outputs = score_lengths(perfect_scorer(config), [config])[0]
     assert metrics["length"].tolist() == build_problem(config.task).lengths(1, 8)
     assert list(metrics.columns) == ["length", *METRICS]
     assert (metrics[["exact", "tokens"]] == 1).all(axis=None)

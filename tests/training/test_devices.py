@@ -101,7 +101,7 @@ def test_a_gpu_gives_the_numbers_of_a_cpu_up_to_rounding(name):
 
 @gpu_runs
 def test_models_are_tested_together_as_each_alone(name):
-    configs = [make(name, f"weight_seed={seed}") for seed in range(3)]
+    configs = [make(name, f"seed={seed}") for seed in range(3)]
     family = configs[0].family
     ensemble = family.build_models(configs)
     together = family.evaluate_models(ensemble, [0, 2], [configs[0], configs[2]])
