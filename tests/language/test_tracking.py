@@ -74,13 +74,6 @@ def test_texts_never_contradict_themselves(values, more, shares, seed):
         assert all(a != b for what, a, b in said if what == "link")
 
 
-def test_units_have_their_shares():
-    language = Tracking(8, 4, 16, facts=0.15, questions=0.25, links=0.2)
-    texts = language.draw(300, 100, stream(0, "training"))
-    units = [what for text in texts.tolist() for what, _, _ in read(text, language) if what != "answer"]
-    assert_drawn_from(units, {"fact": 0.15, "question": 0.25, "link": 0.2, "filler": 0.4})
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("depth", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize(
