@@ -16,7 +16,7 @@ from synthlab.styles import Style
 
 LETTERS = 50  # that fit beside and below a panel
 FEW = 6  # series whose lines can be told apart where they cross
-WORDS = 40  # letters of an arm's name that fit beside a panel
+WORDS = 52  # letters of an arm's name that fit beside a panel
 
 
 def limit_to_draw(drawn: pd.DataFrame) -> str:
@@ -92,7 +92,7 @@ class Points(Drawing):
             draw_intervals(axes, places, points["median"], points["low"], points["high"], shown_as)
         name_rows(axes, [fill(row if by else styles[row].label, WORDS) for row in rows])
         axes.axvline(0, color="0.5", lw=0.8, linestyle=":")
-        axes.locator_params(axis="x", nbins=6)
+        axes.locator_params(axis="x", nbins=4)
         axes.set_xlabel(self.answer)
 
     def note(self, drawn: pd.DataFrame) -> str:

@@ -65,7 +65,7 @@ class Points(Drawing):
             axes.set_yscale("symlog", linthresh=values[values > 0].min())  # shows a 0
         elif metric.scale == "log" and self.names and values.min() > 0:
             axes.set_yscale("log")
-        axes.set_ylabel(wrap(metric.label, 45) + (f"\nat length {at}" if at else ""))
+        axes.set_ylabel(wrap(metric.label, 32) + (f"\nat length {at}" if at else ""))
 
     def note(self, drawn: pd.DataFrame) -> str:
         return "; ".join(self.asked.remarks)

@@ -28,7 +28,8 @@ from synthlab.styles import PIXELS, QUIET, RC, WIDTH, Style
 PAGE, NARROW = WIDTH / PIXELS, 6.5
 HEIGHT, HEIGHT_OF_MANY = 3.3, 2.2
 MANY = 12  # panels that two columns of a sheet have room for
-TITLE, LINE, LETTER = 0.3, 0.15, 0.055  # a title, and of a note's text: a line, a letter
+TITLE, LETTER_OF_TITLE = 0.3, 0.09
+LINE, LETTER = 0.15, 0.055  # of a note's text
 NO_MOMENT: dict[str, Any] = {"CreationDate": None, "Producer": None, "Creator": None}  # PDFs do not depend on the time
 
 
@@ -233,6 +234,7 @@ def add_legend(figure: Figure, note: str = "", title: str = "") -> None:
     The figure grows by what they take. A label alone gets no legend.
     """
     width, height = figure.get_size_inches()
+    title = wrap_label(title, int(width / LETTER_OF_TITLE))
     entries: dict[str, Artist] = {}
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):

@@ -15,6 +15,7 @@ from synthlab.config.picture_files import check_picture, save_picture
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
+from synthlab.styles import RC
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -91,7 +92,7 @@ class Records(list[Record]):
 
         check_picture("path", path)
         figure = draw_comparison(gather_points(self.table(), metric, "length", None, None, None))
-        save_picture(figure, "path", path)
+        save_picture(figure, "path", path, dpi=RC["savefig.dpi"])
         return figure
 
     def __repr__(self) -> str:

@@ -13,6 +13,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
 from synthlab.analysis.plotting import draw_intervals, name_rows
 from synthlab.studies.checks import FACTORS, FEW, Answer, Check
@@ -80,6 +81,9 @@ def _set_scale(axes: Axes, finite: np.ndarray) -> tuple[float, float]:
     least, greatest = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
     if least > 0 and greatest / least > DECADE:
         axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if greatest / least < DECADE**3 else (1,)))
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.xaxis.set_minor_locator(NullLocator())
         margin = (greatest / least) ** 0.05
         start, end = least / margin, greatest * margin
     else:
@@ -98,6 +102,7 @@ def _name_thresholds(axes: Axes, thresholds: Sequence[float]) -> None:
             labels = {math.fsum(thresholds) / 2: f"{thresholds[0]:g} to {thresholds[1]:g}"}
     top = axes.secondary_xaxis("top")
     top.set_ticks(list(labels), list(labels.values()), fontsize="small", fontweight="bold")
+    top.set_ticks([], minor=True)
     top.tick_params(which="both", length=0, pad=1)
     top.spines["top"].set_visible(False)
 

@@ -373,7 +373,8 @@ class Spread(Plot):
             factor = np.exp(rows["deviation"].iloc[0])
             told = "an error is missing" if np.isnan(factor) else f"factor {factor:.3g}"
             height = 1.06 + 0.07 * (len(names) - 1 - i)
-            axes.text(len(sources) - 0.6, height, f"{style.label}: {told}", ha="right", fontsize="small")
+            look: dict[str, Any] = {"ha": "right", "fontsize": "small", "transform": axes.get_yaxis_transform()}
+            axes.text(0.99, height, f"{style.label}: {told}", **look)
         axes.set_ylim(-0.02, 1.05 + 0.07 * len(names))  # room for the factors above all that can be there
         axes.set_yticks(np.linspace(0, 1, 6))
         axes.yaxis.set_major_formatter(PercentFormatter(1))
