@@ -80,8 +80,12 @@ class Reproduction(Study):
     def _describe_arms(self) -> dict[str, Settings]:
         """Return the settings of each arm, by its name, which may be that of an encoding."""
         own = {name: settings for task in self.tasks.values() for name, settings in task.arms.items()}
-        arms = {name: {"name": name} | self.arms.get(name, {}) | own.get(name, {}) for name in self.arms | own}
-        return {name: {"encoding": name} if find_style(name) else {"arm": arm} for name, arm in arms.items()}
+        found = {}
+        for name in self.arms | own:
+            style = find_style(name)
+            arm = {"name": style.label if style else name} | self.arms.get(name, {}) | own.get(name, {})
+            found[name] = {"arm": arm}
+        return found
 
     def seeds_of(self, key):
         return self.tasks[key].seeds or self.seeds

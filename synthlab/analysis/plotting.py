@@ -29,6 +29,7 @@ PAGE, NARROW = WIDTH / PIXELS, 6.5
 HEIGHT, HEIGHT_OF_MANY = 3.3, 2.2
 MANY = 12  # panels that two columns of a sheet have room for
 TITLE, LETTER_OF_TITLE = 0.3, 0.09
+FULL = 0.92  # of the width, that a legend may take: letters are a little wider at other densities
 LINE, LETTER = 0.15, 0.055  # of a note's text
 NO_MOMENT: dict[str, Any] = {"CreationDate": None, "Producer": None, "Creator": None}  # PDFs do not depend on the time
 
@@ -243,7 +244,7 @@ def add_legend(figure: Figure, note: str = "", title: str = "") -> None:
     look |= {"title": title or None, "title_fontsize": "large", "loc": "outside upper center"}
     for columns in range(len(entries) if len(entries) > 1 else 0, 0, -1):
         legend = figure.legend(list(entries.values()), list(entries), ncols=columns, **look)
-        if columns == 1 or legend.get_window_extent().width < width * figure.dpi:
+        if columns == 1 or legend.get_window_extent().width < FULL * width * figure.dpi:
             height += legend.get_window_extent().height / figure.dpi + 0.1
             break
         legend.remove()

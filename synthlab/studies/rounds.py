@@ -10,7 +10,6 @@ true only while the same setting remains the best.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import mean
 from typing import Any, NamedTuple
 
 from synthlab.config.base import Config
@@ -50,17 +49,6 @@ class Open(NamedTuple):
         return {cell.identity: look for look in following for cell in self.series if cell.seeds == fewest}
 
 
-class Round(NamedTuple):
-    """Studies with more seeds than before.
-
-    ``why`` gives the reason in words, ``seconds`` the time of each further run on one process, by the run's identity.
-    """
-
-    plans: list[Plan]
-    why: str
-    seconds: dict[str, float]
-
-
 def find_undecided(
     plans: Sequence[Plan], records: Mapping[str, Record], claims: Mapping[str, Claim[Any]]
 ) -> list[Open]:
@@ -83,19 +71,13 @@ def find_undecided(
     return found
 
 
-def plan_round(plans: Sequence[Plan], checks: Sequence[Open], records: Mapping[str, Record]) -> Round | None:
-    """Return a round with more seeds for the series of the undecided ``checks``; None if none may have more."""
+def plan_round(plans: Sequence[Plan], checks: Sequence[Open]) -> tuple[list[Plan], str] | None:
+    """Return the studies with more seeds for the series of the undecided ``checks``, and the reason in words.
+
+    None if no series may have more.
+    """
     wanted = {identity: seeds for check in checks for identity, seeds in check.wanted.items()}
-    if not wanted:
-        return None
-    further = [plan.extend(wanted) for plan in plans]
-    seconds: dict[str, float] = {}
-    for plan, longer in zip(plans, further, strict=True):
-        for key, cells in plan.cells.items():
-            for before, after in zip(cells, longer.cells[key], strict=True):
-                expected = mean(records[config.id].seconds for config in before.configs)
-                seconds |= {config.id: expected for config in after.configs if config.id not in records}
-    return Round(further, _why(checks), seconds)
+    return ([plan.extend(wanted) for plan in plans], _why(checks)) if wanted else None
 
 
 def _why(checks: Sequence[Open]) -> str:
@@ -131,18 +113,11 @@ class StudyRuns(NamedTuple):
         for config in every:
             self.store.steps(config)
 
-    def find_missing(self, configs: Iterable[Config]) -> list[Config]:
-        """Return the runs that are to be trained."""
-        return [config for config in configs if not self.store.holds(config)]
-
-    def announce(self, why: str, number: int, seconds: float = 0.0) -> None:
-        """Print on standard error the purpose of a round, its number of runs, and its duration.
-
-        The duration is given for runs that take ``seconds`` on one process.
-        """
-        cost = f", about {seconds / self.workers:.0f} s" if seconds else ""
+    def announce(self, why: str, configs: Iterable[Config]) -> None:
+        """Print on standard error the purpose of a round, and its number of runs that are to be trained."""
         if not self.replot:
-            tell(f"seeds={AUTO}: {why}; runs to train: {number}{cost}")
+            missing = [config for config in configs if not self.store.holds(config)]
+            tell(f"seeds={AUTO}: {why}; runs to train: {len(missing)}")
 
     def ensure(self, configs: Iterable[Config]) -> dict[str, Record]:
         """Return the records of all runs, by identity. With ``replot``, raises InputError for a damaged one."""
@@ -157,7 +132,7 @@ def train_in_rounds(
 ) -> tuple[Sequence[Plan], dict[str, Record], list[str]]:
     """Train the runs of all studies; those whose seeds are ``auto`` get more until the ``claims`` are decided.
 
-    Before each round, a line on standard error tells its purpose and cost.
+    Before each round, a line on standard error tells its purpose and number of runs.
 
     Returns:
         The studies with all their seeds; the records, by identity; and a line on undecided claims, if any seeds are
@@ -168,15 +143,14 @@ def train_in_rounds(
     """
     is_auto = any(plan.auto for plan in plans)
     if is_auto:
-        every = {config.id: config for plan in plans if plan.auto for config in plan.configs}.values()
-        runs.announce(f"every series begins with {LOOKS[0]} seeds", len(runs.find_missing(every)))
+        every = {config.id: config for plan in plans if plan.auto for config in plan.configs}
+        runs.announce(f"every series begins with {LOOKS[0]} seeds", every.values())
     records = runs.ensure(config for plan in plans for config in plan.configs)
-    while further := plan_round(plans, checks := find_undecided(plans, records, claims), records):
-        plans = further.plans
+    while further := plan_round(plans, checks := find_undecided(plans, records, claims)):
+        plans, why = further
         added = {config.id: config for plan in plans for config in plan.configs if config.id not in records}.values()
         runs.check(added)
-        missing = runs.find_missing(added)
-        runs.announce(further.why, len(missing), sum(further.seconds[config.id] for config in missing))
+        runs.announce(why, added)
         records |= runs.ensure(added)
     if not is_auto:
         return plans, records, []
