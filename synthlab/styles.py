@@ -3,7 +3,6 @@
 Each encoding and map has a ``Style`` of its own, which it keeps on every figure.
 """
 
-from itertools import cycle, islice
 from typing import Any, NamedTuple
 
 # Okabe and Ito's colours, distinguishable by colour-blind readers; line style and marker distinguish them in grey.
@@ -56,20 +55,15 @@ class Style(NamedTuple):
         parts = [int(self.colour[k : k + 2], 16) for k in (1, 3, 5)]
         towards, share = (0 if max(parts) + min(parts) > 255 else 255), min(0.25 * turn, 0.6)
         shade = "#" + "".join(f"{round(part + share * (towards - part)):02x}" for part in parts)
-        lines, markers = (list(dict.fromkeys(each)) for each in ((self.line, *LINES), (self.marker, *MARKERS)))
+        lines, markers = list(dict.fromkeys([self.line, *LINES])), list(dict.fromkeys([self.marker, *MARKERS]))
         return Style(self.label, shade, lines[turn % len(lines)], markers[turn % len(markers)])
 
 
 # For series without a style of their own: 7 colours, with other lines and markers in each cycle.
 OTHERS = [
-    Style("", colour, line, marker)
+    Style("", colour, LINES[(turn + place) % len(LINES)], MARKERS[(turn + place) % len(MARKERS)])
     for turn in range(5)
-    for colour, line, marker in zip(
-        (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK),
-        islice(cycle(LINES), turn, turn + 7),
-        islice(cycle(MARKERS), turn, turn + 7),
-        strict=True,
-    )
+    for place, colour in enumerate((BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK))
 ]
 
 
