@@ -20,6 +20,7 @@ from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.extensions import Factor, check_pairs, stretch_frequencies
 from synthlab.models.encodings.rope import RoPE
 from synthlab.models.layers import hold_numbers
+from synthlab.styles import DASHDOT, DASHES, MOSS, ROSE, Style
 
 Divisors = list[Annotated[float, Field(ge=1, le=10**6)]] | None
 
@@ -64,6 +65,8 @@ class DynamicNTK(LengthRoPE):
         tensor([0.0100, 0.0025], dtype=torch.float64)
     """
 
+    style = Style("dynamic NTK", MOSS, DASHDOT, "d")
+
     def __init__(self, dims: Dims, /, base: PositiveFloat, factor: Factor, trained: Tokens):
         super().__init__(dims, base, trained)
         check_pairs(type(self).__name__, dims)
@@ -95,6 +98,8 @@ class LongRoPE(LengthRoPE):
         short: A divisor for each pair of a head's dimensions, highest frequency first; None for 1.
         long: The same for longer texts; None for ``factor``, which is position interpolation.
     """
+
+    style = Style("LongRoPE", ROSE, DASHES, "8")
 
     def __init__(
         self,

@@ -14,6 +14,7 @@ from synthlab.config.registry import show
 from synthlab.errors import InputError
 from synthlab.models.layers import ensemble_parameter, hold_numbers
 from synthlab.regression.outrep.base import POSITIVE, Interval, OutRepModule, Values
+from synthlab.styles import DASHDOT, MIDNIGHT, ORCHID, Style
 
 Positive = Annotated[float, Field(gt=0)]
 # Before training; powers of targets outside this range exceed single precision.
@@ -97,6 +98,8 @@ class Monotone(LearnedOutRep):
     (compare Durkan et al., 2019, whose splines end in straight lines).
     """
 
+    style = Style("learned chain of powers", ORCHID, DASHDOT, "h")
+
     domain = POSITIVE
 
     def __init__(
@@ -168,6 +171,8 @@ class Monotone(LearnedOutRep):
 
 class BoxCox(Monotone):
     """f(x) = (x^p - 1) / p, log(x) at p = 0, with the exponent p learned (Box and Cox, 1964)."""
+
+    style = Style("learned power (Box-Cox)", MIDNIGHT, "-", "*")
 
     def __init__(self, shift: float | None, start: Exponent):
         super().__init__(shift, start, pieces=1, knots=[1.0])
