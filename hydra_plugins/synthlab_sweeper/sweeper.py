@@ -14,10 +14,10 @@ class GridSweeper(Sweeper):
     """
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        """Store what Hydra passes before the sweep; the task function is the application of ``synthlab.cli``."""
+        """Store what Hydra passes before the sweep."""
         self.context, self.config = hydra_context, config
-        self.application: Any = task_function
+        self.task: Any = task_function
 
     def sweep(self, arguments: list[str]) -> Any:
-        """Train the combinations of the command line. ``arguments`` are those that Hydra has applied to ``config``."""
-        self.application.sweep(self.config, self.context)
+        """Return Hydra's config and context to ``synthlab.cli.hydra_app``, which trains the combinations."""
+        self.task(self.config, self.context)

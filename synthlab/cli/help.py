@@ -7,13 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from synthlab.config.base import BOOKKEEPING, Config
+from synthlab.config.base import BOOKKEEPING, Config, kind_of
 from synthlab.config.comments import comments_of_member, find_group_files, read_comments
-from synthlab.config.composition import compose_raw, to_override, to_plain
+from synthlab.config.composition import compose, to_override
 from synthlab.config.families import conf_dir, families, family_of_kind, groups_of, tasks_of
-from synthlab.config.hydra_errors import input_errors
-from synthlab.config.registry import describe_unknown, show
-from synthlab.errors import InputError
 
 COMPLETION = 'eval "$(synthlab -sc install=bash)"'
 SIZES = (("width", 64, 32), ("depth", 2, 1))  # of the model in an example: the first that differs from the help's
@@ -27,9 +24,9 @@ def describe_run(overrides: Sequence[str], folders: Sequence[Path] = (), sweeps:
     the keys of sweeps. Raises InputError for invalid overrides.
     """
     given = _first_values(overrides) if sweeps else overrides
-    with input_errors(given):
-        config = to_plain(compose_raw(given), resolve=False)
-    family = _check_members(config)
+    config = compose(given, resolve=False)
+    run = kind_of(config).from_raw(compose(given))
+    family = str(family_of_kind(run.kind))
     task = str(config["task"]["name"])
     yield "synthlab run [key=value ...]    train one model and print its error by length; run can be left out"
     yield "synthlab sweep [key=a,b ...]    train every combination, and rank them\n"
@@ -60,21 +57,6 @@ def _first_values(overrides: Sequence[str]) -> list[str]:
 
     fixed, _, swept = parse_sweep(overrides)
     return [*fixed, *(to_override(key, values[0]) for key, values in swept.items())]
-
-
-def _check_members(config: Mapping[str, Any]) -> str:
-    """Return the family. Raises InputError if a user's file or override has dropped or replaced a group or a seed."""
-    family = family_of_kind(config.get("kind"))
-    if family is None:
-        raise InputError(describe_unknown("kind", config.get("kind"), [file["kind"] for file in families().values()]))
-    missing = [key for key in (*groups_of(family), *Config.SEEDS) if key not in config]
-    if missing:
-        raise InputError(*(f"{key}: missing; must be given" for key in missing))
-    for key in (*groups_of(family), "tracker"):
-        value = config.get(key, {"name": ""})
-        if not isinstance(value, Mapping) or "name" not in value:
-            raise InputError(f"{key}={show(value)}: must be the name of a file of that group")
-    return family
 
 
 def _keys(config: Mapping[str, Any], family: str, folders: Sequence[Path], sweeps: bool) -> Iterator[str]:

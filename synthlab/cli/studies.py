@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shlex
 import sys
 from argparse import Namespace
@@ -17,7 +16,7 @@ from synthlab.cli.arguments import exit_on_input_error
 from synthlab.config.base import Config
 from synthlab.config.comments import read_comments
 from synthlab.config.families import conf_dir
-from synthlab.config.registry import did_you_mean, key_of
+from synthlab.config.registry import did_you_mean, first_key, key_of
 from synthlab.errors import InputError
 from synthlab.output import say
 from synthlab.studies.overrides import OF_THE_COMMAND
@@ -56,11 +55,9 @@ def main(papers: Papers, words: list[str] | None = None) -> None:
     given = {key_of(word): word for word in args.overrides if word not in named}
 
     def train(raw: dict[str, Any]) -> bool:
-        with hydra_app.pause_garbage_collection():
-            from synthlab.studies.command import train_and_report
+        from synthlab.studies.command import train_and_report
 
-            paper = papers[chosen.partition("/")[0]]()
-        return train_and_report(paper, raw, given, command)
+        return train_and_report(papers[chosen.partition("/")[0]](), raw, given, command)
 
     hydra_app.main(train, "study", NO_SWEEPS, words=words)
 
@@ -82,7 +79,7 @@ def _list_names(args: Namespace) -> list[str]:
 
 def is_of_the_command(override: str) -> bool:
     """Return True for an override of the command itself, or of Hydra, that no run of a study has."""
-    return re.split(r"[./@]", key_of(override))[0] in ("hydra", *OF_THE_COMMAND)
+    return first_key(override) in ("hydra", *OF_THE_COMMAND)
 
 
 def _choose_study(args: Namespace, papers: Papers) -> str:

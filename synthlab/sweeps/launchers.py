@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from synthlab.config.base import config_of
-from synthlab.config.hydra_errors import require_launcher
+from synthlab.config.composition import require_launcher
 from synthlab.errors import InputError, format_error
 from synthlab.storage.files import write_whole
 from synthlab.storage.store import Store

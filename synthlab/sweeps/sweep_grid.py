@@ -7,8 +7,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from synthlab.config.base import BOOKKEEPING, Config, bookkeeping, kind_of, resolve
-from synthlab.config.composition import Composer, initialize_hydra
-from synthlab.config.hydra_errors import input_errors
+from synthlab.config.composition import Composer, initialize_hydra, input_errors
 from synthlab.config.registry import show
 from synthlab.errors import InputError
 

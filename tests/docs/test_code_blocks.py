@@ -19,8 +19,6 @@ from typing import Any
 
 import pytest
 import torch
-from hydra import compose as hydra_compose
-from omegaconf import OmegaConf
 
 from experiments.papers import papers
 from experiments.reference import ROOT, pages
@@ -30,8 +28,7 @@ from support.small import small
 from synthlab import run
 from synthlab.cli import studies
 from synthlab.config.base import resolve
-from synthlab.config.composition import Composer, compose, initialize_hydra, quote, to_overrides
-from synthlab.config.hydra_errors import LAUNCHERS, input_errors
+from synthlab.config.composition import LAUNCHERS, Composer, compose, quote, to_overrides
 from synthlab.huggingface.perplexity.settings import Settings
 from synthlab.studies.overrides import Overrides
 from synthlab.sweeps.sweep_grid import grid
@@ -183,8 +180,7 @@ def check(command: str, arguments: list[str]) -> None:
     if command in ("evaluate", "extend") and not overrides:  # only named: it could not run without a model and texts
         return
     if command == "evaluate":  # its config has a folder of its own
-        with input_errors(strings), initialize_hydra("evaluate"):
-            Settings.from_raw(OmegaConf.to_container(hydra_compose("evaluate", strings), resolve=True))
+        Settings.from_raw(compose(strings, "evaluate", "evaluate"))
         return
     raw = compose([*path, *strings], HYDRA[command])
     if command == "run":

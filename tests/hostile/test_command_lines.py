@@ -24,7 +24,7 @@ import yaml
 from joblib import Parallel
 
 from support.configs import QUICK
-from synthlab.cli.commands import find_commands
+from synthlab.cli.commands import COMMANDS
 from synthlab.cli.commands import main as synthlab
 from synthlab.config.composition import to_overrides
 
@@ -58,7 +58,7 @@ WRONG = {
 }
 FOR_HYDRA = [
     *("=", "==", "=3", "+", "~", "+=1", "~nothing", "+nothing=1", "++nothing=1", "nothing@here=1", "word", "a=b=c["),
-    *("--nothing", "-z", "--cfg", "--cfg nothing", "--cfg job -p nothing", "--info nothing", "--config-name nothing"),
+    *("--nothing", "-z", "--cfg", "--cfg nothing", "--info nothing", "--config-name nothing"),
     *("--config-dir /nowhere", "--config-path /nowhere", "--experimental-rerun x.pickle", "--package", "--hydra-hlp"),
     *("hydra=null", "hydra.job.name=[1]", "hydra.mode=nothing", "hydra/launcher=nothing", "hydra.nothing=1"),
     *("hydra.run.nothing=1", "hydra/help=nothing", "hydra.job.chdir=nothing", "+hydra=nothing", "hydra=[1]"),
@@ -86,8 +86,8 @@ class Accepted(BaseException):
 
 def programs() -> dict[str, tuple[Callable[[], None], list[str]]]:
     """All commands: what each calls, and the words before its arguments."""
-    found = {name: (synthlab, ["synthlab", name]) for name in find_commands()}
-    known = {command.calls.partition(":")[0] for command in find_commands().values()}
+    found = {name: (synthlab, ["synthlab", name]) for name in COMMANDS}
+    known = {command.calls.partition(":")[0] for command in COMMANDS.values()}
     for path in ROOT.glob("experiments/*/__main__.py"):
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
         if module not in known:

@@ -9,7 +9,6 @@ import torch
 
 from support.small import small
 from synthlab.alignment.regularizer import aligned_loss, next_token_loss
-from synthlab.config.base import identity_of
 from synthlab.errors import InputError
 from synthlab.language import family as runs
 from synthlab.language.construction import build_models
@@ -103,10 +102,10 @@ def test_trained_length_and_text_are_filled_in():
 
 
 @pytest.mark.parametrize("nothing", ["extension=none", "positions=contiguous", "lora=none", "pattern=full"])
-def test_empty_groups_keep_the_identity(nothing):
-    assert (
-        identity_of(small("task=hidden_markov", nothing).identifying, 4) == "242c5676131bca63"
-    )  # of results version 4
+def test_empty_groups_keep_the_identity(nothing, monkeypatch):
+    config = small("task=hidden_markov", nothing)
+    monkeypatch.setattr(type(config), "results_version", 4)
+    assert config.id == "242c5676131bca63"
 
 
 REFUSED = [

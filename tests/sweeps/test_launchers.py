@@ -12,7 +12,7 @@ import pytest
 from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
 
-from synthlab.config.hydra_errors import LAUNCHERS
+from synthlab.config.composition import LAUNCHERS
 from synthlab.storage.store import Store
 
 SWEEP = ["task=mean,length", "encoding=nope,rope", "seed=range(3)", "protocol.steps=50", "evaluation.sequences=8"]
