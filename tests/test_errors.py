@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from synthlab.errors import InputError, describe_missing, format_error
+from synthlab.errors import InputError, format_error
 
 
 @pytest.mark.parametrize(
@@ -24,16 +24,6 @@ def test_a_problem_is_one_short_line():
     assert line.startswith("task=xx")
     assert line.endswith("xx: must be a name")
     assert len(line) < 400
-
-
-def test_extras_without_a_checkout(monkeypatch, tmp_path):
-    assert describe_missing("tasks", "peft", "extend") == "tasks: needs peft; pip install -e '.[extend]'"
-    (tmp_path / "conf").mkdir()  # as in a wheel
-    monkeypatch.setattr("synthlab.errors.__file__", str(tmp_path / "errors.py"))
-    lines = ["numpy>=1", 'peft>=0.21; extra == "extend"', "lm_eval[ruler]>=0.4; extra == 'evaluate'"]
-    monkeypatch.setattr("importlib.metadata.requires", lambda name: [*lines, "torch>=2; extra == 'extend'"])
-    assert describe_missing("tasks", "peft", "extend") == "tasks: needs peft; pip install 'peft>=0.21' 'torch>=2'"
-    assert describe_missing("a", "b", "evaluate") == "a: needs b; pip install 'lm_eval[ruler]>=0.4'"
 
 
 MODULES = ("bridge", "lora")

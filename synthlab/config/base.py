@@ -120,7 +120,7 @@ class Protocol(Settings):
         Raises InputError for a class that is no optimizer, or that does not take its settings.
         """
         if not self.has_own_optimizer:
-            return self.model_copy(update={HASH: None}) if self.source_hash else self
+            return self.model_copy(update={HASH: None})
         from torch.optim import Optimizer
 
         field, name = "protocol.optimizer", self.optimizer
@@ -237,7 +237,9 @@ class Config(Settings, ABC):
         with name_own_classes(raw):
             run = cls.from_raw({**raw, "kind": cls.model_fields["kind"].default})
             config = cls.load_family().complete(run)
-            return config.model_copy(update={"protocol": config.protocol.with_source()})
+            if config.protocol.has_own_optimizer or config.protocol.source_hash:
+                config = config.model_copy(update={"protocol": config.protocol.with_source()})
+            return config
 
     @classmethod
     @abstractmethod

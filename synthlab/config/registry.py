@@ -9,7 +9,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
@@ -30,30 +30,21 @@ STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=Tru
 _imports = ContextVar("_imports", default=True)  # whether class names may import their modules
 
 
-class Registry(Mapping[str, type[Member]], Generic[Member]):
+class Registry(dict[str, type[Member]], Generic[Member]):
     """The classes of one kind, by name. To add a member, add one line to the dictionary that it is made from."""
 
     def __init__(
         self, kind: str, base: type[Member], members: Mapping[str, type[Member]], call: str = "Class(**settings)"
     ):
+        super().__init__(members)
         self.kind, self.base = kind, base
         self.call = call  # how the lab constructs a member, in words for errors
-        self._members = members
-
-    def __getitem__(self, name: str) -> type[Member]:
-        return self._members[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._members)
-
-    def __len__(self) -> int:
-        return len(self._members)
 
     def find(self, name: Any, field: str | None = None) -> type[Member]:
         """Return the class called ``name``. Raises InputError, with the choices, for an unknown name."""
         field = field or self.kind
-        if isinstance(name, str) and name in self._members:
-            return self._members[name]
+        if isinstance(name, str) and name in self:
+            return self[name]
         if isinstance(name, str) and ":" in name:
             found = find_class(name, field)
             if not (isinstance(found, type) and issubclass(found, self.base)):
@@ -171,7 +162,7 @@ def key_of(override: str) -> str:
 
 def first_key(override: str) -> str:
     """Return the first part of the key of an override: ``protocol`` of ``++protocol.lr=1``."""
-    return re.split(r"[./@]", key_of(override))[0]
+    return re.split(r"[=./@]", override.lstrip("+~"))[0]
 
 
 def describe_unknown_key(given: str, choices: Sequence[str]) -> str:

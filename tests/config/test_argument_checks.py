@@ -1,6 +1,5 @@
 """Arguments of public functions, checked by their annotations."""
 
-import itertools
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -11,7 +10,7 @@ from jaxtyping import Float, Int, jaxtyped
 from pydantic import Field
 from torch import Tensor
 
-from synthlab.config.argument_checks import check_arguments, read_list, shorten
+from synthlab.config.argument_checks import check_arguments
 from synthlab.errors import InputError
 
 
@@ -73,9 +72,3 @@ def test_the_dimensions_of_a_caller_are_its_own():
     with jaxtyped("context"):
         assert isinstance(torch.zeros(5, 5).long(), Int[Tensor, "N T"])
         assert asked(x=NO_ROW.long())["x"].shape == (2, 3)
-
-
-def test_long_and_endless_values_cost_nothing():
-    assert len(shorten("x" * 10**6)) < 60
-    with pytest.raises(InputError, match="must be at most 10"):
-        read_list("seeds", itertools.count(), 10)
