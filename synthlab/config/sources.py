@@ -118,7 +118,7 @@ def _hash_without_file(made: type) -> str:
     if codes and all(cells):
         return _digest([_read_tree(cell) for cell in cells])
     members = [(key, value) for each in bases for key, value in sorted(vars(each).items())]
-    values = [(key, repr(value)) for key, value in members if isinstance(value, (bool, int, float, str, tuple))]
+    values = [(key, repr(value)) for key, value in members if type(value) in (bool, int, float, str, tuple)]
     return _digest([*(marshal.dumps(code.replace(co_filename="")) for code in codes), *values])
 
 

@@ -48,7 +48,7 @@ def test_learned_positions_beyond_training_stay_at_their_initial_values(monkeypa
         ({"seeds": 0}, "seeds=0: must be a number of seeds, 1 or more"),
         ({"seeds": []}, r"seeds=\[\]: must be a number of seeds"),
         ({"seeds": 2, "seed": 1}, "seeds=2: give either seed or seeds"),
-        ({"launcher": "ray"}, "launcher=ray: only sweeps on the command line have launchers"),
+        ({"hydra/launcher": "ray"}, "hydra/launcher: only sweeps on the command line take it"),
     ],
 )
 def test_run_refuses_bad_settings(tmp_path, settings, message):
