@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from synthlab.config.families import conf_dir
+from synthlab.config.families import conf_dir, own_folders
 from synthlab.config.registry import first_key
 from synthlab.errors import InputError, format_error
 
@@ -26,7 +26,7 @@ def check_data_files(args: Namespace, group: str, keys: Sequence[str]) -> None:
         if first_key(word) != group or args.shell_completion:
             continue
         name = word.partition("=")[2].removesuffix(".yaml")
-        files = [folder / group / f"{name}.yaml" for folder in (conf_dir(), *args.folders)]
+        files = [folder / group / f"{name}.yaml" for folder in (conf_dir(), *own_folders)]
         found = [file for file in files if file.is_file()]
         if not found:
             raise InputError(f"{word}: is in no folder of the command; give its folder as --config-dir")

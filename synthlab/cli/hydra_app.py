@@ -14,8 +14,8 @@ from typing import Any
 from synthlab.cli.arguments import refuse
 from synthlab.cli.data_files import check_data_files
 from synthlab.config.base import OF_COMMANDS
-from synthlab.config.composition import compose, input_errors, open_options, own_folders
-from synthlab.config.families import conf_dir
+from synthlab.config.composition import compose, input_errors, open_options
+from synthlab.config.families import conf_dir, own_folders
 from synthlab.config.registry import first_key
 from synthlab.config.sources import format_own_traceback
 from synthlab.errors import InputError, RunsFailed, escape, format_error, is_of_memory
@@ -51,7 +51,7 @@ def main(
     _prepare_process()
     words = sys.argv[1:] if words is None else words
     args = parse_words(words)
-    own_folders[:] = args.folders
+    own_folders[:] = [Path(args.config_dir).absolute()] if args.config_dir else []
     try:
         _check_flags(args, no_sweeps)
         for group, keys in (data or {}).items():
@@ -59,7 +59,7 @@ def main(
         if args.help and config_name == "config":
             from synthlab.cli.help import describe_run
 
-            say(*describe_run(args.overrides, args.folders, args.sweeps))
+            say(*describe_run(args.overrides, args.sweeps))
         elif args.prints:
             _call_hydra(args, args.overrides, config_name, folder)
         elif args.multirun:
@@ -83,7 +83,7 @@ def parse_words(words: Sequence[str]) -> Namespace:
     """Return the words of a command line, parsed as Hydra does; flags may stand anywhere.
 
     ``prints`` is True if Hydra is to print something about the config, for which it refuses -m; ``sweeps`` is True for
-    a sweep in that case too. ``folders`` has the user's folder of configs.
+    a sweep in that case too.
     """
     from hydra._internal.utils import get_args_parser
 
@@ -92,7 +92,6 @@ def parse_words(words: Sequence[str]) -> Namespace:
     args = parser.parse_intermixed_args(list(words))
     args.prints = any((args.cfg, args.info, args.help, args.hydra_help, args.shell_completion))
     args.sweeps, args.multirun = args.multirun, args.multirun and not args.prints
-    args.folders = [Path(args.config_dir).absolute()] if args.config_dir else []
     return args
 
 
@@ -114,7 +113,7 @@ def _check_flags(args: Namespace, no_sweeps: str) -> None:
         raise InputError("--config-name, --config-path: a command has its own config; give --config-dir")
     if args.multirun and no_sweeps:
         raise InputError(f"-m: {no_sweeps}")
-    if not all(folder.is_dir() for folder in args.folders):
+    if not all(folder.is_dir() for folder in own_folders):
         raise InputError(f"--config-dir {args.config_dir}: there is no such folder")
     of_hydra = [each for each in args.overrides if first_key(each) == "hydra" and "hydra.searchpath=" not in each]
     if not args.prints and not args.sweeps and of_hydra:

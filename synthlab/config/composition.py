@@ -7,10 +7,17 @@ import threading
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from pathlib import Path
 from typing import Any, cast
 
-from synthlab.config.families import FAMILY, conf_dir, families, families_of_tasks, family_of_kind, groups_of
+from synthlab.config.families import (
+    FAMILY,
+    conf_dir,
+    families,
+    families_of_tasks,
+    family_of_kind,
+    groups_of,
+    own_folders,
+)
 from synthlab.config.registry import describe_unknown, describe_unknown_key, key_of, show
 from synthlab.errors import InputError, require
 
@@ -24,7 +31,6 @@ LAUNCHERS = {
     "submitit_slurm": ("slurm", "hydra_plugins.hydra_submitit_launcher"),
     "ray": ("ray", "ray"),
 }
-own_folders: list[Path] = []  # of the user's own, for a command line with --config-dir
 _turn = threading.RLock()
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 FAMILY = "/family@_global_"  # the entry of a task's list of defaults that names its family
 NAMED = re.compile(rf"{FAMILY}: (\w+)|/task@\w+: (\w+)")  # where a task's file names its family, or a task within
+own_folders: list[Path] = []  # folders of configs of the user's own, for a command line with --config-dir
 
 
 def conf_dir() -> Path:

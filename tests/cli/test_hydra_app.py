@@ -168,21 +168,10 @@ def test_help_shows_what_applies_to_a_task_and_nothing_else(invoke, words, monke
         assert text not in outcome.out
 
 
-@pytest.mark.parametrize(
-    "words", [["task=mean"], ["task=copy"], ["task=text"], ["task=copy", "seed=3", "model.width=32"]]
-)
-def test_the_examples_of_help_change_what_they_set_and_can_be_run(invoke, words):
-    lines = invoke("synthlab", *words, "--help").out.partition("Examples\n")[2].splitlines()[:2]
-    before = compose(words)
-    for line in lines:
-        _, task, *overrides = line.split()
-        after = compose([task, *overrides])
-        resolve(after)
-        for override in overrides:
-            part, other = before, after
-            for key in override.partition("=")[0].split("."):
-                part, other = part[key], other[key]
-            assert part != other, override
+@pytest.mark.parametrize("words", [["task=mean"], ["task=copy"], ["task=text", "model.width=32"]])
+def test_the_example_of_help_can_be_run(invoke, words):
+    line, *_ = invoke("synthlab", *words, "--help").out.partition("Examples\n")[2].splitlines()
+    resolve(compose(line.split()[1:]))
 
 
 @pytest.mark.parametrize("task", ["mean", "copy", "text"])

@@ -3,7 +3,7 @@
 import copy
 from functools import wraps
 
-from synthlab.config import composition
+from synthlab.config import composition, families
 
 
 def keep_what_is_composed() -> None:
@@ -14,7 +14,7 @@ def keep_what_is_composed() -> None:
     @wraps(compose)
     def remembered(overrides: list[str] = (), *given: object, **how: object) -> dict:
         asked = (*overrides, *given, *how.items())
-        if composition.own_folders or any(each.startswith("hydra.searchpath=") for each in overrides):
+        if families.own_folders or any(each.startswith("hydra.searchpath=") for each in overrides):
             return compose(overrides, *given, **how)
         if asked not in kept:
             kept[asked] = compose(overrides, *given, **how)
