@@ -62,7 +62,7 @@ COMMANDS = {
     ),
     "demo": Command("classroom.__main__:main", "open a page on which a class watches models learn"),
     "walkthrough": Command(
-        "classroom.lessons.walkthrough:main", "write the lessons of conf/story as one page for reading and printing"
+        "classroom.lessons.walkthrough:main", "write the lessons of the demo as one page for reading and printing"
     ),
     "bench": Command(
         "experiments.bench.__main__:main",

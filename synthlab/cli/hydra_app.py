@@ -6,13 +6,12 @@ import signal
 import sys
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from typing import Any
 
 from synthlab.cli.arguments import refuse
-from synthlab.cli.data_files import check_data_files
 from synthlab.config.base import OF_COMMANDS
 from synthlab.config.composition import compose, input_errors, open_options
 from synthlab.config.families import conf_dir, own_folders
@@ -31,7 +30,6 @@ def main(
     no_sweeps: str = "",
     interrupted: str = "finished runs are kept; the same command goes on from there",
     folder: str = "",
-    data: Mapping[str, Sequence[str]] | None = None,
     words: Sequence[str] | None = None,
 ) -> None:
     """Run ``task`` on the config that Hydra composes from ``conf/`` and the command line; exit with its status.
@@ -42,7 +40,6 @@ def main(
         no_sweeps: Why -m is refused; empty if it is not.
         interrupted: What to tell the user after Ctrl-C.
         folder: The folder of ``conf/`` that has the config, for a command whose keys are named like groups of others.
-        data: Groups whose files are data, and the keys that they may have; a file with others is refused.
         words: The words of the command line, if they are not those of ``sys.argv``.
 
     Exit status 0: done. 1: ``task`` returned False, or a run failed. 2: the input was refused, with one line for each
@@ -54,8 +51,6 @@ def main(
     own_folders[:] = [Path(args.config_dir).absolute()] if args.config_dir else []
     try:
         _check_flags(args, no_sweeps)
-        for group, keys in (data or {}).items():
-            check_data_files(args, group, keys)
         if args.help and config_name == "config":
             from synthlab.cli.help import describe_run
 

@@ -76,9 +76,8 @@ def cases() -> Iterator[Any]:
 def workplace(tmp_path, monkeypatch):
     """A working folder with the files that pages speak of."""
     (tmp_path / "docs").symlink_to(ROOT / "docs")
-    for path, source in {"protocol/long.yaml": "protocol/lab.yaml", "story/mine.yaml": "story/lengths.yaml"}.items():
-        (tmp_path / "my-folder" / path).parent.mkdir(parents=True)
-        (tmp_path / "my-folder" / path).write_text((ROOT / "conf" / source).read_text())
+    (tmp_path / "my-folder" / "protocol").mkdir(parents=True)
+    shutil.copy(ROOT / "conf" / "protocol" / "lab.yaml", tmp_path / "my-folder" / "protocol" / "long.yaml")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     yield tmp_path
