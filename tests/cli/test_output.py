@@ -90,10 +90,8 @@ def test_lines_keep_their_newlines_and_nothing_else_that_steers_a_terminal(capsy
 @pytest.mark.parametrize(
     ("program", "arguments"),
     [
-        ("synthlab", [f"task=a{STEERING}("]),
         ("synthlab", [f"task={STEERING}"]),
         ("collect", [STEERING]),
-        ("compare", ["{results}", "--where", f"tag={STEERING}"]),
         ("compare", ["{results}", "--where", f"task={STEERING}"]),
     ],
 )

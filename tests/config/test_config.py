@@ -80,13 +80,9 @@ def test_every_number_of_the_config_is_part_of_the_identity(key):
         ["task=copy", "stop.exact=0.9", "stop.every={}"],
         ["encoding=t5", "encoding.furthest={}"],
         ["encoding=rerope", "encoding.window={}"],
-        ["encoding=leaky_rerope", "encoding.trained={}"],
         ["encoding=self_extend", "encoding.window={}", "encoding.group={}"],
         ["encoding=yarn", "encoding.trained={}"],
-        ["encoding=clex", "encoding.trained={}"],
-        ["encoding=dynamic_ntk", "encoding.trained={}"],
         ["task=text", "positions=cream", "positions.shared={}"],
-        ["task=text", "positions=cream", "positions.continuity={}"],
     ],
 )
 def test_a_number_beyond_bounds_is_refused(words):
