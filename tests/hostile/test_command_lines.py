@@ -79,24 +79,10 @@ WRONG = {
     str: ["{a:1}", "[{a:1}]"],
     list: ["{a:1}", "abc", "3"],
 }
-FOR_HYDRA = """
-    =; =3; +; ~nothing; ++nothing=1; nothing@here=1; word; a=b=c[; --nothing; -z; --cfg nothing; --config-name nothing;
-    --config-dir /nowhere; --experimental-rerun x.pickle; --package; hydra=null; hydra.mode=nothing;
-    hydra/launcher=nothing; hydra.nothing=1; +hydra=nothing; hydra=[1]
-"""
+FOR_HYDRA = "=; =3; +; ~nothing; ++nothing=1; nothing@here=1; word; a=b=c[; --nothing; -z; --cfg nothing; --package"
+FOR_HYDRA += "; --config-dir /nowhere; --config-name nothing; --experimental-rerun x.pickle; hydra=null; hydra.mode=x"
+FOR_HYDRA += "; hydra/launcher=nothing; hydra.nothing=1; +hydra=nothing; hydra=[1]"
 FOR_ARGPARSE = ["--nothing", "-z", "a b c d", "--out", "--nothing=3", "''  ''"]
-# Malformed for reasons of one command's own.
-MALFORMED = {
-    "run": """
-        model.heads=5; encoding=learned encoding.table=4; encoding=randomized encoding.span=5; workers=0; task=mean,;
-        outrep=rsqrt outrep.shift=0; model=linear encoding=rope; evaluation.largest=1 task=length; seed=range(0,10,0);
-        tracker.name=support.user_classes:Nothing; task.name=nowhere:Class; results=[a]; results=; device=gpu;
-        results=/proc/nowhere; results=nope://bucket; retry=always; hydra.run.dir=x
-    """,
-    "sweep": "seed=range(10000000000); hydra/sweeper=nothing; outrep=glob(z*); seed=1,",
-    "compare": "--where task; --metric nothing; --x nothing; --out x.zzz; --by nothing",
-    "collect": "--out x.zzz; --where task; --where 'nothing=1'",
-}
 
 
 class Accepted(BaseException):
@@ -193,22 +179,18 @@ def test_a_hostile_command_line_is_refused_in_lines_that_say_why(command, call, 
     draw = random.Random(command)
     if status == 0:
         keys = dict(flat(yaml.safe_load(config)))
-        malformed = [*malformed_settings(keys, draw), *split(FOR_HYDRA)]
+        malformed = [*malformed_settings(keys, draw), *FOR_HYDRA.split("; ")]
         odd = [[f"{key}={value}"] for key in keys for value in ODD]
     else:
         options = re.findall(r"^ +(--[a-z]+) ", call(command, ["--help"])[1], re.MULTILINE)
         malformed = FOR_ARGPARSE
         odd = [given for value in ODD for given in [[value], *([option, value] for option in options)]]
-    malformed = [*split(MALFORMED.get(command, "")), *draw.sample(malformed, min(len(malformed), MALFORMED_EACH))]
+    malformed = draw.sample(malformed, min(len(malformed), MALFORMED_EACH))
     odd = draw.sample(odd, min(len(odd), ODD_EACH))
     cases = [(shlex.split(line) if "'" in line and " " in line else line.split(" "), True) for line in malformed]
     cases += [(words, False) for words in odd]
     faults = [fault for words, bad in cases if (fault := fault_of(call(command, together(base, words)), bad, words))]
     assert not faults, "\n".join(map(str, faults))
-
-
-def split(lines: str) -> list[str]:
-    return [line.strip() for line in lines.split(";") if line.strip()]
 
 
 def fault_of(outcome: tuple[int | None, str, str, Path], bad: bool, words: list[str]) -> tuple[Any, ...] | None:
