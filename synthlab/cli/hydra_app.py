@@ -92,7 +92,7 @@ def parse_words(words: Sequence[str]) -> Namespace:
 
 def _prepare_process() -> None:
     open_streams()
-    gc.set_threshold(OBJECTS)
+    gc.set_threshold(OBJECTS, 1, 1)
     warnings.showwarning = _warn
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # of a scheduler: workers end, and claims are released
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors propagate: Hydra's own report takes many lines

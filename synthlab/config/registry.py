@@ -173,12 +173,8 @@ def describe_unknown_key(given: str, choices: Sequence[str]) -> str:
 
 
 def show(value: Any) -> str:
-    """Return a value as the command line would write it, in one short line: ``null``, ``true``, text without quotes."""
-    try:
-        text = json.dumps(value) if value is None or isinstance(value, bool) else str(value)
-    except Exception:  # nested too deep, an integer with too many digits, or a user's class without text
-        return f"<{type(value).__name__}>"
-    text = text if text.isprintable() else repr(text)[1:-1]
+    """Return a value as the command line would write it, shortened: ``null``, ``true``, text without quotes."""
+    text = json.dumps(value) if value is None or isinstance(value, bool) else str(value)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
