@@ -2,6 +2,7 @@
 
 import re
 from importlib.util import find_spec
+from pathlib import Path
 
 LONGEST, KEPT = 2_000, 180  # the most characters of a line; those at each end that a longer one keeps
 # Characters that steer a terminal, reorder or hide text, or cannot be written: controls, directions, half surrogates.
@@ -91,7 +92,9 @@ def require(extra: str, *packages: str, what: str) -> None:
 
 def describe_missing(what: str, package: str, extra: str) -> str:
     """Return the error line for ``what``, for which ``package`` of an ``extra`` is not installed."""
-    return f"{what}: needs {package}; pip install -e '.[{extra}]'"
+    is_wheel = (Path(__file__).parent / "conf").is_dir()  # a checkout has its configs beside the package
+    lab = "'synthlab" if is_wheel else "-e '."
+    return f"{what}: needs {package}; pip install {lab}[{extra}]'"
 
 
 def escape(text: str) -> str:
