@@ -22,7 +22,6 @@ from synthlab.errors import InputError
     [
         *((f"{key}={10**30}", f"{key}={10**30}: must be less than") for key in ("windows", "sequence")),
         ("address=nowhere.invalid", "address=nowhere.invalid"),
-        ("lessons.mean.runs=[{inputs.p: 0.3}]", "lessons.mean.runs: inputs.p is not one of the page's controls"),
     ],
 )
 def test_what_cannot_be_served_is_refused(invoke, monkeypatch, argument, line):
