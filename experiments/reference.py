@@ -225,8 +225,9 @@ def rejudge_all() -> dict[str, dict[str, pd.DataFrame]]:
 
 def renew_page(page: str, tables: dict[str, list[dict[str, Any]]]) -> str:
     """Return ``page`` with new text between ``<!-- BLOCK -->`` and ``<!-- /BLOCK -->``, for each of ``blocks``."""
+    form = template("experiments", "readme.md.j2", markup=False)
     for block, rows in tables.items():
-        text = template("experiments", "readme.md.j2", markup=False).render(block=block, rows=rows)
+        text = form.render(block=block, rows=rows)
         pattern = rf"(<!-- {block} -->\n).*?(<!-- /{block} -->)"
         page = re.sub(pattern, lambda found, text=text: found[1] + text + found[2], page, flags=re.DOTALL)
     return page

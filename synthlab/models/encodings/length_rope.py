@@ -19,6 +19,7 @@ from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.extensions import Factor, check_pairs, stretch_frequencies
 from synthlab.models.encodings.rope import RoPE
+from synthlab.models.layers import hold_numbers
 
 Divisors = list[Annotated[float, Field(ge=1, le=10**6)]] | None
 
@@ -118,7 +119,7 @@ class LongRoPE(LengthRoPE):
 
     def frequencies_of(self, lengths, width):
         plain = self.frequencies(width, lengths.device)
-        short, long = (plain / plain.new_tensor(divisors) for divisors in (self.short, self.long))
+        short, long = (plain / hold_numbers(tuple(each), plain.dtype, plain.device) for each in (self.short, self.long))
         return torch.where(lengths.unsqueeze(-1) > self.trained, long, short)
 
     def sharpen(self, positions):

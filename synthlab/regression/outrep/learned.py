@@ -12,7 +12,7 @@ from torch import Tensor
 
 from synthlab.config.registry import show
 from synthlab.errors import InputError
-from synthlab.models.layers import ensemble_parameter
+from synthlab.models.layers import ensemble_parameter, hold_numbers
 from synthlab.regression.outrep.base import POSITIVE, Interval, OutRepModule, Values
 
 Positive = Annotated[float, Field(gt=0)]
@@ -148,7 +148,7 @@ class Monotone(LearnedOutRep):
 
     def _begins(self, like: Tensor) -> Float[Tensor, " K"]:
         """Return where pieces begin, in log x. There the first has the value 0 and x f'(x) = 1."""
-        return like.new_tensor(self.knots).log()
+        return hold_numbers(tuple(self.knots), like.dtype, like.device).log()
 
     def _pieces(self, m: Float[Tensor, "E K"]) -> tuple[Tensor, Tensor, Tensor]:
         """Return, for exponents ``m``, where each piece begins, in log x, and log(x f'(x)) and f there."""
