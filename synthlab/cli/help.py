@@ -78,7 +78,7 @@ def _check_members(config: Mapping[str, Any]) -> str:
 
 
 def _keys(config: Mapping[str, Any], family: str, folders: Sequence[Path], sweeps: bool) -> Iterator[str]:
-    files = ("config", "run", "common", f"family/{family}")
+    files = ("config", "common", f"family/{family}")
     shared = {key: text for name in files for key, text in read_comments(conf_dir() / f"{name}.yaml").keys.items()}
     groups = groups_of(family)
     of_runs = [key for key in config if key not in (*groups, *BOOKKEEPING, *Config.SEEDS, "kind")]
@@ -90,7 +90,7 @@ def _keys(config: Mapping[str, Any], family: str, folders: Sequence[Path], sweep
         else:
             yield from _entries(key, value, shared)
     if sweeps:
-        launchers = "joblib, submitit_slurm, submitit_local, ray: train in jobs"
+        launchers = "joblib, slurm, submitit_local, ray: train in jobs"
         yield from _wrap_lines("  hydra/launcher=basic", launchers, COLUMN)
 
 

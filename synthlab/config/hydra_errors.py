@@ -9,11 +9,11 @@ from synthlab.config.families import FAMILY, conf_dir, families, families_of_tas
 from synthlab.config.registry import describe_unknown, describe_unknown_key, key_of
 from synthlab.errors import InputError, require
 
-# The launchers of conf/hydra/jobs: the extra that installs each, and the package that it adds.
+# The launchers of sweeps: the extra that installs each, and the package that it adds.
 LAUNCHERS = {
     "joblib": ("sweep", "hydra_plugins.hydra_joblib_launcher"),
     "submitit_local": ("slurm", "hydra_plugins.hydra_submitit_launcher"),
-    "submitit_slurm": ("slurm", "hydra_plugins.hydra_submitit_launcher"),
+    "slurm": ("slurm", "hydra_plugins.hydra_submitit_launcher"),
     "ray": ("ray", "ray"),
 }
 
@@ -50,10 +50,10 @@ def _describe(error: Exception, overrides: Sequence[str]) -> str:
     message = next(iter(str(error).strip().splitlines() or str(cause).splitlines()), type(error).__name__)
     missing: str | None = getattr(error, "missing_cfg_file", None)
     options: list[str] | None = getattr(error, "options", None)
+    group, _, name = (missing or "").rpartition("/")
+    if group == "hydra/launcher":
+        require_launcher((_find(group, overrides) or "").partition("=")[2])  # its file may build on another
     if missing and options:
-        group, _, name = missing.rpartition("/")
-        if group == "hydra/launcher":
-            require_launcher(name)
         return describe_unknown(group, name, options)
     key = str(getattr(cause, "full_key", None) or "")
     if isinstance(cause, ConfigAttributeError | ConfigKeyError):

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from synthlab.config.hydra_errors import require_launcher
 from synthlab.errors import InputError, RunsFailed
 from synthlab.output import say, tell
 from synthlab.storage.files import write_whole
 from synthlab.storage.store import Store
-from synthlab.sweeps.launchers import launch, load_launcher
+from synthlab.sweeps.launchers import launch
 from synthlab.sweeps.ranking import failure_lines, join_rankings, rankings, render_rankings, summarize_run
 from synthlab.sweeps.sweep import Outcome, Sweep, count_workers
 from synthlab.sweeps.sweep_grid import grid
@@ -40,7 +41,8 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", c
         RunsFailed: A run failed, diverged or is missing; raised at the end.
     """
     typed = [*config.hydra.overrides.hydra]
-    launcher, config = load_launcher(config, context)
+    launcher = config.hydra.runtime.choices["hydra/launcher"]
+    require_launcher(launcher)  # the Ray launcher is part of the lab, Ray is not
     asked = grid([*overrides, *(given for given in typed if given.startswith("hydra.searchpath="))])
     settings = asked.settings
     device, workers = find_device(settings["device"]), settings["workers"]
@@ -58,7 +60,7 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", c
         if runs.find_missing() and launcher == "basic":  # Hydra's own launcher, which has no workers
             runs.train(workers if device == "cpu" else 1, device, tracker=tracker)
         elif runs.find_missing():
-            troubles = launch(launcher, config, context, runs, folder, workers, device, settings["tracker"])
+            troubles = launch(config, context, runs, folder, workers, device, settings["tracker"])
             runs.wait()
     outcome = runs.end()
     found = rankings(outcome.kept.values())
