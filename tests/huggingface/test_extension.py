@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 QUICK = ["training.steps=2", "training.accumulate=1", "training.batch=2", "evaluation.texts=2", "device=cpu"]
 QUICK += ["training.save_every=1", "dtype=float32"]
-RECIPE = ["recipe=null", "factor=2", "training.lr=1e-3", "training.warmup=0.0"]
+RECIPE = ["recipe=none", "factor=2", "training.lr=1e-3", "training.warmup=0.0"]
 
 
 @pytest.fixture(scope="module")
