@@ -32,7 +32,7 @@ COMMANDS = {
     ),
     "figures": Command(
         "experiments.output_alignment.__main__:main",
-        "short for synthlab study output_alignment, with figure=1 for output_alignment/1",
+        "short for synthlab study output_alignment, with figure=1 for output_alignment/figure1",
     ),
     "collect": Command(
         "synthlab.collect:main", "write all runs of a results folder as one table, a CSV or Parquet file", False

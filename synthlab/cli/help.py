@@ -39,7 +39,7 @@ def describe_run(overrides: Sequence[str], sweeps: bool = False) -> Iterator[str
             f"  {group}", ", ".join(dict.fromkeys(path.stem for path in find_group_files(group))), 14
         )
     yield "\nKeys, with the defaults of this task"
-    files = ("config", "run", "common", f"family/{family}")
+    files = ("config", "common", f"family/{family}")
     shared = {key: text for name in files for key, text in read_comments(conf_dir() / f"{name}.yaml").keys.items()}
     of_runs = [key for key in config if key not in (*groups, *BOOKKEEPING, *Config.SEEDS, "kind")]
     for key in (*groups, *of_runs, *Config.SEEDS, *BOOKKEEPING):
@@ -49,7 +49,7 @@ def describe_run(overrides: Sequence[str], sweeps: bool = False) -> Iterator[str
         else:
             yield from _entries(key, value, shared)
     if sweeps:
-        launchers = "joblib, submitit_slurm, submitit_local, ray: train in jobs"
+        launchers = "joblib, slurm, submitit_local, ray: train in jobs"
         yield from _wrap_lines("  hydra/launcher=basic", launchers, COLUMN)
     yield "\nExamples"
     other = next((each for each in tasks_of(family) if each != task), task)

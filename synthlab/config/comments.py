@@ -25,6 +25,8 @@ def read_comments(path: Path) -> Comments:
     parents: list[tuple[int, str]] = []
     column, last = -1, title
     for line in path.read_text(encoding="utf-8").splitlines():
+        if not line and not keys:  # an empty line ends the title
+            last = []
         if line.lstrip().startswith("# "):
             if (not keys and not parents) or line.index("#") == column:
                 last.append(line.strip()[2:])

@@ -24,11 +24,11 @@ from synthlab.errors import InputError, require
 OPTIONS = "protocol.options."  # prefix of keys that no file of conf/ has: arguments of the user's own optimizer
 SINGLE = re.compile(r"[\w.]+")  # a key of a single value
 NAME = re.compile(r"(?!(null|true|false|inf|nan)$)[A-Za-z_][\w./:-]*", re.IGNORECASE)  # a text that needs no quotes
-# The launchers of conf/hydra/jobs: the extra that installs each, and the package that it adds.
+# The launchers of sweeps: the extra that installs each, and the package that it adds.
 LAUNCHERS = {
     "joblib": ("sweep", "hydra_plugins.hydra_joblib_launcher"),
     "submitit_local": ("slurm", "hydra_plugins.hydra_submitit_launcher"),
-    "submitit_slurm": ("slurm", "hydra_plugins.hydra_submitit_launcher"),
+    "slurm": ("slurm", "hydra_plugins.hydra_submitit_launcher"),
     "ray": ("ray", "ray"),
 }
 _turn = threading.RLock()
@@ -138,13 +138,15 @@ def to_overrides(values: Mapping[str, Any]) -> list[str]:
 class Composer:
     """Composes configs that share ``overrides``, in words of a command line, and differ in a few settings.
 
-    Hydra takes 70 ms for a config. So it composes one for each combination of groups, and the other settings, which
-    take microseconds, are set in that. The overrides apply to whichever members are chosen.
+    Hydra takes 70 ms for a config. So it composes tasks, and members of each other group with the first task of a
+    family alone, rather than every combination. Other settings, which take microseconds, are set in what it composed.
+    The overrides apply to whichever members are chosen.
     """
 
     def __init__(self, overrides: Iterable[str] = (), name: str = "config"):
         self.overrides, self.name = list(overrides), name
         self._composed: dict[tuple[str, ...], dict[str, Any]] = {}
+        self._usual: dict[Any, dict[str, Any]] = {}  # of each kind of runs, the first task
 
     @cached_property
     def _groups(self) -> set[str]:
@@ -156,10 +158,7 @@ class Composer:
         single = dict(settings_of(settings))
         # Additions, members within members, ... are Hydra's too.
         chosen = {key: value for key, value in single.items() if key in self._groups or not SINGLE.fullmatch(key)}
-        words = tuple(to_override(key, value) for key, value in chosen.items())
-        if words not in self._composed:
-            self._composed[words] = compose([*self.overrides, *words], self.name, resolve=False)
-        config = copy.deepcopy(self._composed[words])
+        config = copy.deepcopy(self._combine(chosen))
         for key, value in single.items():
             if key not in chosen:
                 _set_value(config, key, value)
@@ -170,6 +169,33 @@ class Composer:
         with input_errors(self.overrides):
             resolved: Any = OmegaConf.to_container(OmegaConf.create(config), resolve=True)
         return _drop_missing(resolved)
+
+    def _combine(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the config with the ``chosen`` members of groups, each of which may have members within.
+
+        Where a task or a member changes other groups than its own, Hydra composes the combination itself.
+        """
+        members: dict[str, dict[str, Any]] = {}
+        for key, value in chosen.items():
+            members.setdefault(re.split("[.@]", key)[0], {})[key] = value
+        if not self._composed or not members.keys() <= self._groups:
+            return self._compose(chosen)
+        task = members.pop("task", {})
+        config = dict(self._compose(task))
+        usual = self._usual.setdefault(config.get("kind"), task)
+        plain = self._compose(usual)
+        for group, own in members.items():
+            alone = self._compose(usual | own)
+            if config.get(group) != plain.get(group) or alone | {group: None} != plain | {group: None}:
+                return self._compose(chosen)
+            config[group] = alone[group]
+        return config
+
+    def _compose(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
+        words = tuple(to_override(key, value) for key, value in chosen.items())
+        if words not in self._composed:
+            self._composed[words] = compose([*self.overrides, *words], self.name, resolve=False)
+        return self._composed[words]
 
 
 def _set_value(config: dict[str, Any], key: str, value: Any) -> None:
@@ -222,10 +248,11 @@ def _describe(error: Exception, overrides: Sequence[str]) -> str:
         return f"{unread}: cannot be read; write key=value, and quote values with special characters"
     missing: str | None = getattr(error, "missing_cfg_file", None)
     options: list[str] | None = getattr(error, "options", None)
+    group, _, name = (missing or "").rpartition("/")
+    if group == "hydra/launcher":  # the file of the one chosen may build on that of another
+        chosen = next((each for each in overrides if key_of(each) == group), "")
+        require_launcher(chosen.partition("=")[2])
     if missing and options:
-        group, _, name = missing.rpartition("/")
-        if group == "hydra/launcher":
-            require_launcher(name)
         return describe_unknown(group, name, options)
     cause: Any = error.__cause__ or error
     message = next(iter(str(error).strip().splitlines() or str(cause).splitlines()), type(error).__name__)

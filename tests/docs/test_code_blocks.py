@@ -176,12 +176,13 @@ def check(command: str, arguments: list[str]) -> None:
 def check_study(overrides: list[str], named: list[str]) -> None:
     """Compose a study, and the runs of its first grids; raises InputError."""
     short = [override.partition("=")[2] for override in overrides if override.startswith("figure=")]
-    name, _, study = (f"output_alignment/{short[0]}" if short else (named or ["output_alignment"])[0]).partition("/")
+    short = [f"output_alignment/{'figure' if each.isdigit() else ''}{each}" for each in short]
+    name, _, study = [*short, *named, "output_alignment"][0].partition("/")
     study = study or ("quick" if "quick=true" in overrides else "default")
     words = [override for override in overrides if not override.startswith("figure=")]
     own = [word for word in words if studies.is_of_the_command(word)]
-    raw = compose([f"study={name}/{study}", *own], "study")
-    first = next(iter(papers()[name]().studies(raw["study"]).values()))
+    found = compose([f"study={name}/{studies.studies_of(name)[study]}", *own], "study")["study"]
+    first = papers()[name]().studies(found)[next(iter(studies.read_studies(name, study)))]
     of_runs = Overrides(word for word in words if word not in own)
     of_runs.check_all_taken(first.plan("s", of_runs, seeds=1).configs)
 

@@ -2,16 +2,14 @@
 
 from typing import Any
 
+from hydra.core.config_store import ConfigStore
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
 
 class GridSweeper(Sweeper):
-    """The sweeper that Hydra calls for ``-m``.
-
-    Unlike Hydra's basic sweeper, it knows runs: recorded ones are skipped, and those of one shape train together.
-    """
+    """Unlike Hydra's basic sweeper, it knows runs: recorded ones are skipped, and those of one shape train together."""
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         """Store what Hydra passes before the sweep."""
@@ -21,3 +19,6 @@ class GridSweeper(Sweeper):
     def sweep(self, arguments: list[str]) -> Any:
         """Return Hydra's config and context to ``synthlab.cli.hydra_app``, which trains the combinations."""
         self.task(self.config, self.context)
+
+
+ConfigStore.instance().store("synthlab", {"_target_": f"{__name__}.GridSweeper"}, group="hydra/sweeper")
