@@ -8,7 +8,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from experiments.papers import papers
-from support.figures import files_of, planned, studies
+from support.figures import names_of, planned, studies
 from support.hasty import hastily
 from synthlab.cli.studies import studies_of
 from synthlab.config.composition import compose
@@ -121,7 +121,7 @@ def test_every_claim_belongs_to_a_study(name):
     paper = papers()[name]()
     for claim in paper.claims.values():
         assert all([claim.statement.endswith("."), claim.where, claim.quantity, claim.why])
-    every = [study for file in files_of(name) for study in studies(paper, file).values()]
+    every = [study for each in names_of(name) for study in studies(paper, each).values()]
     used = [
         {claim for grid in study.grids.values() for claim in grid.claims}.union(*study.together.values())
         for study in every
