@@ -126,8 +126,9 @@ def read_studies(paper: str, name: str) -> dict[str, Any]:
 
 
 def _select(studies: Mapping[str, Any], name: str, file: str) -> dict[str, Any]:
-    """Return those of a file's studies that ``name`` selects: that study, or all but the quick one."""
-    return {key: spec for key, spec in studies.items() if name == key or (name == file and key != QUICK)}
+    """Return those of a file's studies that ``name`` selects: that study, or all, of several without the quick one."""
+    chosen = [name] if name != file else [key for key in studies if key != QUICK or len(studies) == 1]
+    return {key: spec for key, spec in studies.items() if key in chosen}
 
 
 def overview(papers: Papers) -> Iterator[str]:
