@@ -8,7 +8,6 @@ then another process may take its place. In an object store there are no claims.
 import os
 import platform
 import re
-import secrets
 import time
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -71,28 +70,20 @@ class Claims:
                 _release(self.folder / identity)
 
     def _take(self, path: Path) -> bool:
-        for _ in range(2):
-            try:
-                with open(path, "x") as file:
-                    _held.add(path)
-                    file.write(_sign(0))
-                return True
-            except FileExistsError:
-                claim = _read(path)
-            except OSError:  # a full disk
-                _release(path)
-                raise
-            if claim is not None and claim.alive:
-                return False
-            grave = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
-            with suppress(FileNotFoundError):  # another process was faster
-                path.rename(grave)
-                claim = _read(grave)
-                if claim is not None and claim.alive:  # it was, and this is its claim
-                    grave.rename(path)
-                    return False
-                grave.unlink()
-        return False
+        claim = _read(path)
+        if claim is not None and claim.alive:
+            return False
+        path.unlink(missing_ok=True)  # two processes that do so at once may both train the run, which loses nothing
+        try:
+            with open(path, "x") as file:
+                _held.add(path)
+                file.write(_sign(0))
+        except FileExistsError:
+            return False
+        except OSError:  # a full disk
+            _release(path)
+            raise
+        return True
 
 
 def release_all() -> None:

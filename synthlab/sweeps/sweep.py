@@ -16,7 +16,6 @@ from synthlab.analysis.printing import describe_recorded
 from synthlab.analysis.record_list import Records
 from synthlab.config.base import Config
 from synthlab.config.registry import describe_unknown, show
-from synthlab.config.sources import own_classes
 from synthlab.errors import InputError, RunsFailed, StoreError
 from synthlab.output import tell
 from synthlab.storage.records import Failure, Record
@@ -76,7 +75,6 @@ class Sweep(Generic[Kept]):
         self.outcome.skipped = len(self.outcome.kept)
         if self.missing:
             self.store.make_writable()
-            self._tell_of_sources(self.missing)
 
     def find_missing(self) -> list[Config]:
         """Read what has been recorded since the last look; return the runs that are neither recorded nor failed."""
@@ -95,8 +93,9 @@ class Sweep(Generic[Kept]):
 
         Raises RunsFailed if records can no longer be written.
         """
-        if workers > 1:
-            self.store.check_shared()
+        if workers > 1 and self.store.files.address.startswith("memory:"):
+            only = "is seen by no other process; give a folder, or workers=1"
+            raise InputError(f"results={self.store.files.address}: {only}")
         work = partial(train_and_record, store=self.store, device=device, tracker=tracker)
         try:
             while missing := self.missing:
@@ -211,14 +210,6 @@ class Sweep(Generic[Kept]):
                 else:
                     error = RuntimeError("its worker was killed twice, perhaps for want of memory")
                     self.store.write_failure(Failure.from_error(config, error, environment()))
-
-    def _tell_of_sources(self, missing: list[Config]) -> None:
-        """Print a line if missing runs are recorded with another source of the user's classes."""
-        number = self.store.count_other_sources(missing)
-        if number:
-            names = ", ".join(sorted({name for each in missing for _, name, _ in own_classes(each.model_dump())}))
-            what = "1 run was" if number == 1 else f"{number} runs were"
-            tell(f"{names}: {what} recorded with another source, or with none; trained anew, and the old records stay")
 
 
 def count_workers(workers: Any) -> int:
