@@ -145,10 +145,11 @@ class Collection:
     def _make_runs(self, rows: pa.Table) -> pd.DataFrame:
         """Return a row for each run, without what is measured by length."""
         places = pc.index_in(rows["settings"], pa.array(self._texts, pa.string())).to_numpy()
-        environments = [json.loads(text) for text in rows["environment"].to_pylist()]
+        environments = {text: json.loads(text) for text in rows["environment"].unique().to_pylist()}
         columns: dict[str, Any] = {name: rows[name].to_pylist() for name in ("id", "kind", "status")}
         columns |= {name: _integers(rows[name]) for name in ("diverged_at", "horizon", *SEEDS) if name in self.kinds}
-        columns |= {name: [each.get(name) for each in environments] for name in ENVIRONMENT}
+        made = [environments[text] for text in rows["environment"].to_pylist()]
+        columns |= {name: [each.get(name) for each in made] for name in ENVIRONMENT}
         columns["tag"] = [join_tags(self.store.tags.get(identity, ())) for identity in columns["id"]]
         columns["weights"] = pc.list_value_length(rows["weights"]).to_numpy() > 0
         return self._type(self._settings.take(places).reset_index(drop=True).assign(**columns))

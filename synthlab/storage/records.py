@@ -8,7 +8,7 @@ texts of settings, each of which is stored and checked once. Numbers are exact.
 
 import json
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from io import BytesIO
@@ -159,30 +159,46 @@ def encode(records: Sequence[Record], weights_file: str | None) -> bytes:
 
     ``weights_file`` has the weights of all records, in this order; None if they have none.
     """
-    rows = [_to_row(record, weights_file, index) for index, record in enumerate(records)]
-    nested = {name: _nested_type(row[name] for row in rows) for name in NESTED}
-    schema = pa.schema(COLUMNS | {name: kind for name, kind in nested.items() if kind is not None})
-    sink = BytesIO()
+    rows = [
+        _describe(record.config)
+        | {
+            "status": record.status,
+            "diverged_at": record.diverged_at,
+            "horizon": record.horizon,
+            "environment": json.dumps(record.environment),
+            "weights_file": weights_file,
+            "weights_index": None if weights_file is None else index,
+            "weights": [*record.weights],
+        }
+        for index, record in enumerate(records)
+    ]
+    table, sink = pa.Table.from_pylist(rows, pa.schema(COLUMNS)), BytesIO()
+    for name in NESTED:
+        nested = _nest([getattr(record, name) for record in records])
+        table = table if nested is None else table.append_column(name, nested)
     with pq.ParquetWriter(
-        sink, schema, compression="zstd", use_dictionary=REPEATED, write_statistics=False, store_schema=False
+        sink, table.schema, compression="zstd", use_dictionary=REPEATED, write_statistics=False, store_schema=False
     ) as writer:
-        writer.write_table(pa.Table.from_pylist(rows, schema))
+        writer.write_table(table)
         writer.add_key_value_metadata({"ids": " ".join(row["id"] for row in rows)})
     return sink.getvalue()
 
 
-def _to_row(record: Record, weights_file: str | None, index: int) -> dict[str, Any]:
-    tables = {name: getattr(record, name) for name in NESTED}
-    return _describe(record.config) | {
-        "status": record.status,
-        "diverged_at": record.diverged_at,
-        "horizon": record.horizon,
-        "environment": json.dumps(record.environment),
-        "weights_file": weights_file,
-        "weights_index": None if weights_file is None else index,
-        "weights": [*record.weights],
-        **{name: None if table is None else _to_arrays(table) for name, table in tables.items()},
-    }
+def _nest(tables: Sequence[pd.DataFrame | None]) -> pa.Array | None:
+    """Return a column of nested tables, each a struct of lists; None without any."""
+    columns = dict.fromkeys(column for table in tables if table is not None for column in table)
+    kinds = [(str(column), pa.list_(pa.from_numpy_dtype(_type_of(column)))) for column in columns]
+    lists = [
+        None
+        if table is None
+        else {str(c): values.astype(_type_of(c)) for c, values in zip(table, table.to_numpy(float).T, strict=True)}
+        for table in tables
+    ]
+    return pa.array(lists, pa.struct(kinds)) if kinds else None
+
+
+def _type_of(column: object) -> type[np.generic]:
+    return np.int64 if column in WHOLE else np.float64
 
 
 def _describe(config: Config) -> dict[str, Any]:
@@ -218,23 +234,16 @@ def _read_settings(text: str) -> Config:
     return kind_of(settings).from_raw(settings | {name: 0 for name in SEEDS if name in settings})
 
 
-def _to_arrays(table: Mapping[Any, Any] | pd.DataFrame) -> dict[str, np.ndarray]:
-    """Return the columns of a nested table, each of its type."""
-    return {str(name): np.array(table[name], np.int64 if name in WHOLE else np.float64) for name in table}
-
-
-def _nested_type(tables: Iterable[dict[str, np.ndarray] | None]) -> pa.DataType | None:
-    """Return the type of a column of nested tables; None without any."""
-    kinds = {name: pa.from_numpy_dtype(values.dtype) for table in tables if table for name, values in table.items()}
-    return pa.struct([(name, pa.list_(kind)) for name, kind in kinds.items()]) if kinds else None
-
-
 def to_record(row: Mapping[str, Any], weights: Mapping[int, Callable[[], bytes]], tags: tuple[str, ...]) -> Record:
     """Return the record in a row of ``encode``, with its weights and tags.
 
     Raises OlderRecord, UnknownKind, or DamagedRecord if the row's id is that of another run.
     """
-    tables: dict[str, Any] = {name: pd.DataFrame(_to_arrays(row[name])) for name in NESTED if row.get(name)}
+    tables: dict[str, Any] = {
+        name: pd.DataFrame({column: np.array(values, _type_of(column)) for column, values in row[name].items()})
+        for name in NESTED
+        if row.get(name)
+    }
     return Record(
         _read_config(row),
         diverged_at=row["diverged_at"],

@@ -39,6 +39,7 @@ DIGITS = 16  # of a checksum
 TAG = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}")
 RESUMED = "finished runs are kept, the same command goes on from there"
 ANEW = "a sweep that asks for its runs trains them anew"
+OTHER_NUMBERS = "trained again for its weights, it gives other numbers than recorded; give another results folder"
 STALE = 3600  # seconds after which an incomplete file must belong to an interrupted process
 BATCH = 256  # rows that are turned into records at a time
 
@@ -60,8 +61,8 @@ class Store:
     """The records below one folder or address, by identity.
 
     With ``save`` (``weights.py``), weights are saved too: a finished run without them then counts as not recorded.
-    With a ``tag``, every record that is written or passed to ``mark`` is tagged. ``damaged`` has the reason for each
-    file, by its path, that was found damaged.
+    With a ``tag``, every record that is written or passed to ``mark`` is tagged. ``claims`` tells which process trains
+    which run. ``damaged`` has the reason for each file, by its path, that was found damaged.
 
     Raises InputError for an invalid root, ``save`` or ``tag``.
     """
@@ -69,8 +70,9 @@ class Store:
     def __init__(self, root: Any, save: Any = None, tag: Any = None):
         self.save, self.tag = check_save(save), check_tag(tag)
         self.files = Folder(root)
+        self.claims = Claims(self.files.local and self.files.local / "claims")
         self.damaged: dict[str, str] = {}
-        self._ids: dict[str, pa.ChunkedArray] = {}  # the runs in each file of records, oldest file first
+        self._ids: dict[str, pa.Array] = {}  # the runs in each file of records, oldest file first
         self._saved: set[str] = set()  # the files of weights
         self._sound: set[str] = set()  # those of them whose checksums have been compared
 
@@ -83,11 +85,6 @@ class Store:
         if self.files.local is None:
             raise InputError(f"results={self.files.address}: must be a folder of this machine here")
         return self.files.local
-
-    @property
-    def claims(self) -> Claims:
-        """Which process trains which run."""
-        return Claims(self.files.local and self.files.local / "claims")
 
     def path(self, identity: str) -> str:
         """Return the path of the file that has the record called ``identity``, for messages."""
@@ -122,9 +119,7 @@ class Store:
         """Return the identities of those runs that have been recorded, as ``holds`` tells for one."""
         if self.save is None:
             return {identity for ids in self._find(asked).values() for identity in ids.to_pylist()}
-        rows = (
-            row for part in self.rows(asked, ["id", "status", "weights_file", "weights"]) for row in part.to_pylist()
-        )
+        rows = self._rows(asked, ["id", "status", "weights_file", "weights"])
         return {row["id"] for row in rows if self._has_weights(row, asked[row["id"]])}
 
     def steps(self, config: Config) -> list[int]:
@@ -197,30 +192,25 @@ class Store:
     def write(self, *records: Record) -> None:
         """Save records, those of one shape in one file. Recorded runs stay as they are, but may get weights.
 
-        Raises StoreError if they cannot be written; and for a run that was trained again for its weights, but gives
-        other numbers than recorded. All others are then saved.
+        A run that was trained again for its weights, but gives other numbers than recorded, counts as failed. Raises
+        StoreError if records cannot be written.
         """
         asked = {record.config.id: record for record in records}
         recorded = {row["id"]: row for row in self._rows(asked)}
         groups: dict[Any, list[Record]] = defaultdict(list)
-        refused: list[str] = []
         for identity, record in asked.items():
             if identity in recorded:
-                row, given = recorded[identity], record
-                if self._has_weights(row, record.config):
+                if self._has_weights(recorded[identity], record.config):
                     continue
-                record = self._to_record(row)
-                if not _have_same_numbers(record, given):
-                    line = f"{self.path(identity)}: run {identity}, trained again for its weights, gives other numbers"
-                    refused.append(f"{line}, as on another machine; give another results folder")
+                before = self._to_record(recorded[identity])
+                if not _have_same_numbers(before, record):
+                    self.write_failure(Failure(record.config, OTHER_NUMBERS, OTHER_NUMBERS, record.environment))
                     continue
-                record = replace(record, weights=dict(sorted({**record.weights, **given.weights}.items())))
+                record = replace(before, weights=dict(sorted({**before.weights, **record.weights}.items())))
             groups[record.config.kind, record.config.shape, tuple(record.weights)].append(record)
         for group in groups.values():
             self._write_group(group)
         self.mark(asked)
-        if refused:
-            raise StoreError(*refused)
 
     def _write_group(self, group: list[Record]) -> None:
         began, weights_file = f"{time.time_ns():016x}-{secrets.token_hex(4)}", None
@@ -233,17 +223,10 @@ class Store:
             self.files.write(f"runs/{began}-{_hash(data)}.parquet", data)
 
     def write_failure(self, failure: Failure) -> None:
-        """Save why a run failed, replacing an earlier failure.
-
-        Raises StoreError if it cannot be written, or if the run is recorded and was trained again for its weights.
-        """
-        identity = failure.config.id
-        if self._find([identity]):
-            why = f"training run {identity} again for its weights failed ({failure.error})"
-            raise StoreError(f"{self.path(identity)}: {why}; the record stays as it is")
+        """Save why a run failed, replacing an earlier failure. Raises StoreError if it cannot be written."""
         with self.catch_write_errors():
-            self.files.write(f"failed/{identity}.json", encode_failure(failure))
-        self.mark([identity])
+            self.files.write(f"failed/{failure.config.id}.json", encode_failure(failure))
+        self.mark([failure.config.id])
 
     def read_failure(self, identity: str) -> Failure:
         """Return why the run called ``identity`` failed. Raises as ``read`` does."""
