@@ -1,5 +1,6 @@
 """Files below a folder or in an object store, through fsspec. Each is written whole or not at all."""
 
+import hashlib
 import os
 import secrets
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from synthlab.errors import InputError, format_error
 
 # The file systems of fsspec that can hold records: object stores and, to try that out, local files and memory.
 ADDRESSES = ("s3", "gs", "gcs", "az", "abfs", "file", "local", "memory")
+DIGITS = 16  # of a checksum
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -26,6 +28,11 @@ def write_whole(path: Path, content: str | bytes) -> None:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)  # this also frees the space on a full disk
+
+
+def checksum(data: bytes) -> str:
+    """Return the beginning of the SHA-256 of ``data``."""
+    return hashlib.sha256(data).hexdigest()[:DIGITS]
 
 
 def reason_of(error: Exception) -> str:

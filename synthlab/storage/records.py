@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from synthlab.config import argument_checks
 from synthlab.config.base import Config, kind_of
 from synthlab.errors import DamagedRecord, OlderRecord, format_error
+from synthlab.storage.files import checksum
 
 if TYPE_CHECKING:
     from synthlab.training.trained import TrainedModel
@@ -180,8 +181,17 @@ def encode(records: Sequence[Record], weights_file: str | None) -> bytes:
         sink, table.schema, compression="zstd", use_dictionary=REPEATED, write_statistics=False, store_schema=False
     ) as writer:
         writer.write_table(table)
-        writer.add_key_value_metadata({"ids": " ".join(row["id"] for row in rows)})
+        ids = " ".join(row["id"] for row in rows)
+        writer.add_key_value_metadata({"ids": ids, "checksum": checksum(ids.encode())})
     return sink.getvalue()
+
+
+def read_ids(file: BinaryIO) -> pa.Array:
+    """Return the ids in the footer of a file of ``encode``. Raises any error if it is damaged."""
+    about = pq.read_metadata(file).metadata
+    if checksum(about[b"ids"]) != about[b"checksum"].decode():
+        raise ValueError("its ids do not have their checksum")
+    return pa.array(about[b"ids"].decode().split(), pa.string())
 
 
 def _nest(tables: Sequence[pd.DataFrame | None]) -> pa.Array | None:

@@ -29,13 +29,21 @@ from synthlab.config.base import Config
 from synthlab.config.registry import show
 from synthlab.errors import DamagedRecord, InputError, OlderRecord, StoreError, UnknownKind, format_error
 from synthlab.storage.claims import Claims
-from synthlab.storage.files import Folder, reason_of
-from synthlab.storage.records import NESTED, Failure, Record, decode_failure, encode, encode_failure, to_record
+from synthlab.storage.files import DIGITS, Folder, checksum, reason_of
+from synthlab.storage.records import (
+    NESTED,
+    Failure,
+    Record,
+    decode_failure,
+    encode,
+    encode_failure,
+    read_ids,
+    to_record,
+)
 from synthlab.storage.weights import check_save, read_slice, stack_weights, steps_to_keep
 
 IDENTITY = re.compile("[0-9a-f]{16}")
 NAME = re.compile(r"[0-9a-f]{16}-[0-9a-f]{8}-[0-9a-f]{16}\.parquet")
-DIGITS = 16  # of a checksum
 TAG = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}")
 RESUMED = "finished runs are kept, the same command goes on from there"
 ANEW = "a sweep that asks for its runs trains them anew"
@@ -185,7 +193,7 @@ class Store:
         if new:
             data = "".join(f"{identity}\n" for identity in new).encode()
             with self.catch_write_errors():
-                self.files.write(f"tags/{self.tag}/{_hash(data)}.txt", data)
+                self.files.write(f"tags/{self.tag}/{checksum(data)}.txt", data)
         for identity in new:
             self.tags[identity] = tuple(sorted((*self.tags.get(identity, ()), self.tag)))
 
@@ -217,10 +225,10 @@ class Store:
         with self.catch_write_errors():
             if group[0].weights:
                 data = stack_weights([{step: read() for step, read in each.weights.items()} for each in group])
-                weights_file = f"{began}-{_hash(data)}.safetensors"
+                weights_file = f"{began}-{checksum(data)}.safetensors"
                 self.files.write(f"weights/{weights_file}", data)
             data = encode(group, weights_file)
-            self.files.write(f"runs/{began}-{_hash(data)}.parquet", data)
+            self.files.write(f"runs/{began}-{checksum(data)}.parquet", data)
 
     def write_failure(self, failure: Failure) -> None:
         """Save why a run failed, replacing an earlier failure. Raises StoreError if it cannot be written."""
@@ -306,7 +314,7 @@ class Store:
         """Return the runs in a file of records, from its footer. Raises as ``_read`` does."""
         try:
             with self.files.open(f"runs/{name}") as file:
-                return pa.array(pq.read_metadata(file).metadata[b"ids"].decode("ascii").split(), pa.string())
+                return read_ids(file)
         except Exception:  # of damaged bytes, or of the disk
             self._read(name)
             raise
@@ -315,7 +323,7 @@ class Store:
         """Return a file of records. Raises DamagedRecord, StoreError or FileNotFoundError."""
         with self._catch_read_errors():
             data = self.files.read(f"runs/{name}")
-        if _hash(data) != _checksum(name):
+        if checksum(data) != _checksum_in(name):
             raise self._note_damage(f"runs/{name}")
         return data
 
@@ -325,8 +333,8 @@ class Store:
             path = self.files.fetch(f"weights/{file}")
             if file not in self._sound:
                 with open(path, "rb") as opened:
-                    checksum = hashlib.file_digest(opened, "sha256").hexdigest()[:DIGITS]
-                if checksum != _checksum(file):
+                    found = hashlib.file_digest(opened, "sha256").hexdigest()[:DIGITS]
+                if found != _checksum_in(file):
                     raise self._note_damage(f"weights/{file}")
                 self._sound.add(file)
         return path
@@ -370,12 +378,7 @@ def _open_once(root: str, save: Any, tag: str | None) -> Store:
     return Store(root, save, tag)
 
 
-def _hash(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:DIGITS]
-
-
-def _checksum(name: str) -> str:
-    """Return the checksum in the name of a file."""
+def _checksum_in(name: str) -> str:
     return name.partition(".")[0].rpartition("-")[2]
 
 

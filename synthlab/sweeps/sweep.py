@@ -98,18 +98,19 @@ class Sweep(Generic[Kept]):
             raise InputError(f"results={self.store.files.address}: {only}")
         work = partial(train_and_record, store=self.store, device=device, tracker=tracker)
         try:
-            while missing := self.missing:
-                claims = self.store.claims.find({config.id for config in missing})
-                free = [config for config in missing if config.id not in claims]
+            while self.missing:
+                claims = self.store.claims.find({config.id for config in self.missing})
                 # Runs whose process died may have ended it, such as for want of memory.
-                dead = [config for config in missing if config.id in claims and not claims[config.id].alive]
-                if not free and not dead and not wait:
-                    return
-                if not free and not dead:
-                    time.sleep(TERMINAL)
-                if not free or self._train_together(free, work, workers, device):
+                dead = [config for config in self.missing if config.id in claims and not claims[config.id].alive]
+                if free := [config for config in self.missing if config.id not in claims]:
+                    self._train_together(free, work, workers, device)
+                elif dead:
                     for group in plan_ensembles(dead, 1, device):
                         self._train_apart(group, work)
+                elif wait:
+                    time.sleep(TERMINAL)
+                else:
+                    return
                 self.find_missing()
         except StoreError as error:  # it could be written before, so the disk may be full now
             raise RunsFailed(*(f"failed: {line}" for line in error.lines)) from None
@@ -181,10 +182,10 @@ class Sweep(Generic[Kept]):
             show()
             bar.close()
 
-    def _train_together(self, configs: list[Config], work: Any, workers: int, device: str) -> bool:
-        """Train the runs in ensembles; return False if a worker was killed.
+    def _train_together(self, configs: list[Config], work: Any, workers: int, device: str) -> None:
+        """Train the runs in ensembles, until a worker is killed: its claims then tell which runs it held.
 
-        Its claims then tell which runs it held. Raises BrokenExecutor for workers that are killed before they hold any.
+        Raises BrokenExecutor for workers that are killed before they hold any.
         """
         try:
             for _ in map_ensembles(work, plan_ensembles(configs, workers, device), workers):
@@ -192,8 +193,6 @@ class Sweep(Generic[Kept]):
         except BrokenExecutor:
             if not self.store.claims.find({config.id for config in configs}):
                 raise
-            return False
-        return True
 
     def _train_apart(self, configs: list[Config], work: Any) -> None:
         """Train an ensemble whose process was killed in a process of its own; if that is killed too, each run alone.
