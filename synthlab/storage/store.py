@@ -46,7 +46,7 @@ IDENTITY = re.compile("[0-9a-f]{16}")
 NAME = re.compile(r"[0-9a-f]{16}-[0-9a-f]{8}-[0-9a-f]{16}\.parquet")
 TAG = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}")
 RESUMED = "finished runs are kept, the same command goes on from there"
-ANEW = "a sweep that asks for its runs trains them anew"
+DAMAGED = "damaged (it does not have its checksum); a sweep that asks for its runs trains them anew"
 OTHER_NUMBERS = "trained again for its weights, it gives other numbers than recorded; give another results folder"
 STALE = 3600  # seconds after which an incomplete file must belong to an interrupted process
 BATCH = 256  # rows that are turned into records at a time
@@ -70,7 +70,7 @@ class Store:
 
     With ``save`` (``weights.py``), weights are saved too: a finished run without them then counts as not recorded.
     With a ``tag``, every record that is written or passed to ``mark`` is tagged. ``claims`` tells which process trains
-    which run. ``damaged`` has the reason for each file, by its path, that was found damaged.
+    which run. ``damaged`` has the path of each file that was found damaged.
 
     Raises InputError for an invalid root, ``save`` or ``tag``.
     """
@@ -79,7 +79,7 @@ class Store:
         self.save, self.tag = check_save(save), check_tag(tag)
         self.files = Folder(root)
         self.claims = Claims(self.files.local and self.files.local / "claims")
-        self.damaged: dict[str, str] = {}
+        self.damaged: set[str] = set()
         self._ids: dict[str, pa.Array] = {}  # the runs in each file of records, oldest file first
         self._saved: set[str] = set()  # the files of weights
         self._sound: set[str] = set()  # those of them whose checksums have been compared
@@ -144,7 +144,7 @@ class Store:
         for row in self._rows([identity]):
             return self._to_record(row)
         if self.damaged:
-            raise DamagedRecord(*(f"{line}; {ANEW}" for line in self.damage_lines()))
+            raise DamagedRecord(*self.damage_lines())
         raise InputError(f"results={self.files.address}: there is no such record: {show(identity)}")
 
     def read_all(self, asked: Collection[str] | None = None) -> Iterator[Record]:
@@ -171,7 +171,7 @@ class Store:
 
     def damage_lines(self) -> list[str]:
         """Return a line for each damaged file that was found."""
-        return [f"{self.files.path(path)}: damaged ({reason})" for path, reason in self.damaged.items()]
+        return [f"{self.files.path(path)}: {DAMAGED}" for path in sorted(self.damaged)]
 
     @cached_property
     def tags(self) -> dict[str, tuple[str, ...]]:
@@ -259,12 +259,13 @@ class Store:
             self.files.remove(f"failed/{config.id}.json")
 
     def set_aside(self, path: str) -> str:
-        """Move a damaged file to ``damaged/``; return its new place, with the reason."""
-        reason, aside = self.damaged.pop(path), f"damaged/{path.rpartition('/')[2]}"
+        """Move a damaged file to ``damaged/``; return its new place."""
+        aside = f"damaged/{path.rpartition('/')[2]}"
         with self.catch_write_errors(), suppress(FileNotFoundError):  # another sweep was faster
             self.files.write(aside, self.files.read(path))
             self.files.remove(path)
-        return f"{self.files.path(aside)} ({reason})"
+        self.damaged.discard(path)
+        return self.files.path(aside)
 
     @contextmanager
     def catch_write_errors(self, hint: str = RESUMED) -> Iterator[None]:
@@ -348,8 +349,8 @@ class Store:
             raise InputError(f"{where}: was removed after its record was read") from None
 
     def _note_damage(self, path: str) -> DamagedRecord:
-        self.damaged[path] = "it does not have its checksum"
-        return DamagedRecord(f"{self.files.path(path)}: damaged ({self.damaged[path]}); {ANEW}")
+        self.damaged.add(path)
+        return DamagedRecord(f"{self.files.path(path)}: {DAMAGED}")
 
     def _rows(self, asked: Collection[str] | None, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
         for part in self.rows(asked, columns):

@@ -39,7 +39,7 @@ class Outcome(Generic[Kept]):
     """The runs of a sweep, by identity: what was kept of each record, why others failed.
 
     ``skipped`` counts those recorded before, ``missing`` those that are neither recorded nor failed; ``damaged`` has
-    the new places of damaged files, each with its reason.
+    the new places of damaged files.
     """
 
     kept: dict[str, Kept] = field(default_factory=dict)

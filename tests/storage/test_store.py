@@ -24,7 +24,6 @@ from support.processes import at_once
 from support.records import CONFIG, final_weights, record, unmeasured, with_weights
 from support.weights import file
 from synthlab import load_records
-from synthlab.analysis.conditions import conditions
 from synthlab.errors import DamagedRecord, InputError, OlderRecord, StoreError
 from synthlab.regression.config import RunConfig
 from synthlab.storage.files import Folder, write_whole
@@ -53,9 +52,8 @@ def test_records_come_back_as_they_were_each_once(store):
     store.write(record(0), record(4))  # of which one is there
     assert store.ids() == sorted([*(each.config.id for each in kept), record(4).config.id])
     assert all(same(store.read(each.config.id), each) for each in kept)
-    assert {each.config.id for each in store.read_all([each.config.id for each in kept[:2]] + ["0" * 16])} == {
-        each.config.id for each in kept[:2]
-    }
+    two = [each.config.id for each in kept[:2]]
+    assert {each.config.id for each in store.read_all([*two, "0" * 16])} == {*two}
     assert len(list(store.read_all())) == 5
     assert not store.holds(CONFIG.with_seeds({"seed": 7}))
     with pytest.raises(InputError, match="there is no such record: 0123456789abcdef"):
@@ -121,7 +119,7 @@ def test_a_damaged_file_is_reported_left_out_and_set_aside(tmp_path):
     assert {each.config.id for each in store.read_all()} == sound
     with pytest.warns(UserWarning, match=f"^1 damaged files are left out: {path}: damaged"):
         assert set(load_records(tmp_path)["id"]) == sound
-    assert store.set_aside(f"runs/{path.name}").startswith(f"{tmp_path}/damaged/{path.name} (")
+    assert store.set_aside(f"runs/{path.name}") == f"{tmp_path}/damaged/{path.name}"
     assert set(Store(tmp_path).ids()) == sound
     assert not path.exists()
 
@@ -168,9 +166,7 @@ def test_a_full_disk_leaves_the_old_content_and_no_rest(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(
-        StoreError, match=rf"^results={tmp_path}: cannot be written \(No space left on device\); finished"
-    ):
+    with pytest.raises(StoreError, match=rf"^results={tmp_path}: cannot be written \(No space left on device\);"):
         store.write(record(1))
     with pytest.raises(OSError, match="No space"):
         write_whole(tmp_path / "table.csv", "new")
@@ -229,25 +225,10 @@ def test_tags_mark_runs_that_stay_as_they_are(store):
     assert store.files.names("tags/pilot") == before
 
 
-@pytest.mark.parametrize("tag", ["", ".", "..", ".a", "a/b", "a b", "a,b", "x" * 101, 1.5, True, ["a"]])
+@pytest.mark.parametrize("tag", ["", "..", "a/b", "a b", "a,b", "x" * 101, True])
 def test_a_tag_that_cannot_name_a_folder_is_refused(tmp_path, tag):
     with pytest.raises(InputError, match=r"tag=.*: must be a name of letters, digits, _, - and \."):
         Store(tmp_path, tag=tag)
-
-
-@pytest.mark.parametrize(
-    ("condition", "tags", "holds"),
-    [
-        ("tag=a", "a,b", True),
-        ("tag=c", "a,b", False),
-        ("tag!=b", "a,b", False),
-        ("tag!=c", "a,b", True),
-        ("tag=null", None, True),
-        ("tag=7", "7", True),
-    ],
-)
-def test_a_condition_holds_for_any_of_several_tags(condition, tags, holds):
-    assert conditions(condition)[0].holds(tags) == holds
 
 
 def test_runs_asked_for_again_under_a_tag_are_marked_and_found(tmp_path):
@@ -273,17 +254,14 @@ def test_a_folder_of_the_layout_before_is_refused_with_the_command_that_rewrites
         Store(tmp_path).ids()
 
 
-PLACES = ["nowhere://x", "S3://bucket/y", "ftp://127.0.0.1/x", "https://example.com/x", "zip://x::memory://y", "s3://"]
-
-
-@pytest.mark.parametrize("address", [*PLACES, "simplecache::s3://bucket/y", "://x", "reference://x"])
+@pytest.mark.parametrize("address", ["nowhere://x", "S3://bucket/y", "zip://x::memory://y", "s3://", "://x"])
 def test_an_address_of_another_kind_is_refused_before_anything_is_asked(address, monkeypatch):
     monkeypatch.setattr("fsspec.core.url_to_fs", lambda *_: pytest.fail("fsspec was asked"))
     with pytest.raises(InputError, match=rf"^results={address}: must be a folder, or a place after s3://, gs://"):
         Store(address)
 
 
-@pytest.mark.parametrize("name", ["loop", "loop/x", "x" * 300, "a\0b"])
+@pytest.mark.parametrize("name", ["loop/x", "x" * 300, "a\0b"])
 def test_a_path_that_can_lead_nowhere_is_refused(tmp_path, name):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     with pytest.raises(StoreError, match=r"^results=.*: cannot be read \(.*\)$"):
