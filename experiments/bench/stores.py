@@ -56,11 +56,14 @@ def costs(number: int) -> dict[str, Any]:
     """Return the costs of a store with ``number`` records: seconds, MiB, files."""
     asked, numbers = make_configs(number), np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
-        store, out, seconds = Store(folder), Path(folder, "runs.parquet"), 0.0
+        store, out, seconds, processor = Store(folder), Path(folder, "runs.parquet"), 0.0, 0.0
         while group := [make_record(config, numbers) for config in islice(asked, GROUP)]:
+            began = time.process_time()
             seconds += time_task(lambda records=group: store.write(*records))
+            processor += time.process_time() - began
         files = [path.stat().st_blocks * 512 for path in Path(folder, "runs").iterdir()]
-        found = {"records": number, "write_seconds": seconds, "files": len(files), "disk_mib": sum(files) / MIB}
+        found = {"records": number, "write_seconds": seconds, "write_cpu_seconds": processor}
+        found |= {"files": len(files), "disk_mib": sum(files) / MIB}
         few = list(islice(make_configs(number), 0, None, -(-number // ASKED)))
         tasks = {
             "nothing": lambda: None,  # the memory of the imports
@@ -71,8 +74,9 @@ def costs(number: int) -> dict[str, Any]:
             "parquet": lambda: collect(folder, out),
         }
         for name, task in tasks.items():
-            found[f"{name}_seconds"], found[f"{name}_peak_mib"] = time_in_process(task)
-            tell(f"{number:,} records: {name}: {found[f'{name}_seconds']:.1f} s, {found[f'{name}_peak_mib']:.0f} MiB")
+            measured = time_in_process(task)
+            found |= {f"{name}_{unit}": value for unit, value in measured.items()}
+            tell(f"{number:,} records: {name}: {', '.join(f'{value:.1f} {unit}' for unit, value in measured.items())}")
         return found
 
 
@@ -83,13 +87,15 @@ def time_task(task: Callable[[], Any]) -> float:
     return time.perf_counter() - began
 
 
-def time_in_process(task: Callable[[], Any]) -> tuple[float, float]:
-    """Return the seconds of ``task`` and the peak memory, in MiB, of a separate process that runs it."""
+def time_in_process(task: Callable[[], Any]) -> dict[str, float]:
+    """Return the seconds of ``task`` in a process of its own, those of its processor, and its peak memory in MiB."""
     context = get_context("fork")  # with fork, the task need not be pickled
     queue = context.Queue()
 
     def work() -> None:
-        queue.put((time_task(task), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+        seconds, usage = time_task(task), resource.getrusage(resource.RUSAGE_SELF)
+        processor = usage.ru_utime + usage.ru_stime
+        queue.put({"seconds": seconds, "cpu_seconds": processor, "peak_mib": usage.ru_maxrss / 1024})
 
     process = context.Process(target=work)
     process.start()

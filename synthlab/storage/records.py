@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 WHOLE = ("length", "step")  # columns of integers; all others are of double precision
 SEEDS = Config.SEEDS
+GROUP = 100  # rows of a row group, the smallest part of a file that is decoded
 NESTED = ("metrics", "training", "outputs")
 # The columns of a row that are not nested. ``horizon`` follows from the metrics, and saves reading them.
 COLUMNS: dict[str, pa.DataType] = {
@@ -180,7 +181,7 @@ def encode(records: Sequence[Record], weights_file: str | None) -> bytes:
     with pq.ParquetWriter(
         sink, table.schema, compression="zstd", use_dictionary=REPEATED, write_statistics=False, store_schema=False
     ) as writer:
-        writer.write_table(table)
+        writer.write_table(table, row_group_size=GROUP)
         ids = " ".join(row["id"] for row in rows)
         writer.add_key_value_metadata({"ids": ids, "checksum": checksum(ids.encode())})
     return sink.getvalue()
