@@ -187,12 +187,12 @@ def encode(records: Sequence[Record], weights_file: str | None) -> bytes:
     return sink.getvalue()
 
 
-def read_ids(file: BinaryIO) -> pa.Array:
-    """Return the ids in the footer of a file of ``encode``. Raises any error if it is damaged."""
+def read_ids(file: BinaryIO) -> np.ndarray:
+    """Return the ids in the footer of a file of ``encode``, as numbers. Raises any error if it is damaged."""
     about = pq.read_metadata(file).metadata
     if checksum(about[b"ids"]) != about[b"checksum"].decode():
         raise ValueError("its ids do not have their checksum")
-    return pa.array(about[b"ids"].decode().split(), pa.string())
+    return np.frombuffer(bytes.fromhex(about[b"ids"].decode()), ">u8").astype(np.uint64)
 
 
 def _nest(tables: Sequence[pd.DataFrame | None]) -> pa.Array | None:

@@ -80,7 +80,7 @@ class Store:
         self.files = Folder(root)
         self.claims = Claims(self.files.local and self.files.local / "claims")
         self.damaged: set[str] = set()
-        self._ids: dict[str, pa.Array] = {}  # the runs in each file of records, oldest file first
+        self._ids: dict[str, np.ndarray] = {}  # the runs in each file of records, as numbers, oldest file first
         self._saved: set[str] = set()  # the files of weights
         self._sound: set[str] = set()  # those of them whose checksums have been compared
 
@@ -115,7 +115,7 @@ class Store:
     def ids(self, folder: str = "runs") -> list[str]:
         """Return the identities of all records (or of the failed runs: ``failed``), sorted."""
         if folder == "runs":
-            return sorted(identity for ids in self._find().values() for identity in ids.to_pylist())
+            return sorted(identity for ids in self._find().values() for identity in _to_texts(ids))
         names = [name.removesuffix(".json") for name in self._names("failed")]
         return [name for name in names if IDENTITY.fullmatch(name)]
 
@@ -126,7 +126,7 @@ class Store:
     def find_recorded(self, asked: Mapping[str, Config]) -> set[str]:
         """Return the identities of those runs that have been recorded, as ``holds`` tells for one."""
         if self.save is None:
-            return {identity for ids in self._find(asked).values() for identity in ids.to_pylist()}
+            return {identity for ids in self._find(asked).values() for identity in _to_texts(ids)}
         rows = self._rows(asked, ["id", "status", "weights_file", "weights"])
         return {row["id"] for row in rows if self._has_weights(row, asked[row["id"]])}
 
@@ -170,9 +170,9 @@ class Store:
             with suppress(FileNotFoundError, DamagedRecord):  # another sweep may move a damaged file
                 file = pq.ParquetFile(pa.BufferReader(self._read(name)))
                 size = file.metadata.row_group(0).num_rows
-                groups = sorted({place // size for place in pc.index_in(ids, known[name]).to_pylist()})
-                rows = file.read_row_groups(groups, columns, use_threads=False)
-                yield rows.filter(pc.is_in(rows["id"], ids)) if len(ids) < len(rows) else rows
+                groups = np.unique(np.flatnonzero(np.isin(known[name], ids)) // size)
+                rows = file.read_row_groups(groups.tolist(), columns, use_threads=False)
+                yield rows.filter(pc.is_in(rows["id"], pa.array(_to_texts(ids)))) if len(ids) < len(rows) else rows
 
     def damage_lines(self) -> list[str]:
         """Return a line for each damaged file that was found."""
@@ -293,8 +293,8 @@ class Store:
         with self._catch_read_errors():
             return self.files.names(folder)
 
-    def _find(self, asked: Collection[str] | None = None) -> dict[str, pa.Array]:
-        """Return the runs ``asked``, or all, by file: each in its latest."""
+    def _find(self, asked: Collection[str] | None = None) -> dict[str, np.ndarray]:
+        """Return the runs ``asked``, or all, by file, as numbers: each run in its latest file."""
         names = self._names("runs")
         self._saved = {*self._names("weights")}
         if any(map(IDENTITY.fullmatch, names)):
@@ -302,21 +302,22 @@ class Store:
             raise InputError(
                 f"results={self.files.address}: holds records of an earlier layout; {rewrite} rewrites them"
             )
-        found: dict[str, pa.Array] = {}
+        found: dict[str, np.ndarray] = {}
         for name in (name for name in names if NAME.fullmatch(name) and f"runs/{name}" not in self.damaged):
             with suppress(FileNotFoundError, DamagedRecord):
                 found[name] = self._ids[name] if name in self._ids else self._read_ids(name)
         self._ids = found
-        files = np.repeat(np.arange(len(found)), [len(ids) for ids in found.values()])
-        table = pa.table({"id": pa.chunked_array(found.values(), pa.string()), "file": files})
+        every = np.concatenate([np.empty(0, np.uint64), *found.values()])
+        places = len(every) - 1 - np.unique(every[::-1], return_index=True)[1]
         if asked is not None:
-            table = table.filter(pc.is_in(table["id"], pa.array(asked, pa.string())))
-        latest = table.group_by("id", use_threads=False).aggregate([("file", "max")])
-        latest = latest.group_by("file_max", use_threads=False).aggregate([("id", "list")])
-        names = [*found]
-        return {names[number.as_py()]: ids.values for number, ids in zip(*latest.columns, strict=True)}
+            numbers = np.array([int(each, 16) for each in asked if IDENTITY.fullmatch(each)], np.uint64)
+            places = places[np.isin(every[places], numbers)]
+        places.sort()
+        ends = np.cumsum([len(ids) for ids in found.values()], dtype=int)
+        parts = np.split(every[places], np.searchsorted(places, ends))
+        return {name: ids for name, ids in zip(found, parts, strict=False) if len(ids)}
 
-    def _read_ids(self, name: str) -> pa.Array:
+    def _read_ids(self, name: str) -> np.ndarray:
         """Return the runs in a file of records, from its footer. Raises as ``_read`` does."""
         try:
             with self.files.open(f"runs/{name}") as file:
@@ -382,6 +383,10 @@ class Store:
 def _open_once(root: str, save: Any, tag: str | None) -> Store:
     """Return the store that was pickled: one in each process, which keeps what it knows of the files."""
     return Store(root, save, tag)
+
+
+def _to_texts(ids: np.ndarray) -> list[str]:
+    return [f"{each:016x}" for each in ids.tolist()]
 
 
 def _checksum_in(name: str) -> str:
