@@ -187,7 +187,7 @@ def encode(records: Sequence[Record], weights_file: str | None) -> bytes:
     return sink.getvalue()
 
 
-def read_ids(file: BinaryIO) -> np.ndarray:
+def read_ids(file: BinaryIO | pa.BufferReader) -> np.ndarray:
     """Return the ids in the footer of a file of ``encode``, as numbers. Raises any error if it is damaged."""
     about = pq.read_metadata(file).metadata
     if checksum(about[b"ids"]) != about[b"checksum"].decode():

@@ -164,13 +164,12 @@ class Store:
 
         Damaged files are left out, and added to ``damaged``.
         """
-        found = self._find(asked)
-        known = self._ids  # a look at another time makes a new dict
-        for name, ids in found.items():
+        for name, ids in self._find(asked).items():
             with suppress(FileNotFoundError, DamagedRecord):  # another sweep may move a damaged file
-                file = pq.ParquetFile(pa.BufferReader(self._read(name)))
-                size = file.metadata.row_group(0).num_rows
-                groups = np.unique(np.flatnonzero(np.isin(known[name], ids)) // size)
+                data = pa.BufferReader(self._read(name))
+                places = np.flatnonzero(np.isin(read_ids(data), ids))
+                file = pq.ParquetFile(data)
+                groups = np.unique(places // file.metadata.row_group(0).num_rows)
                 rows = file.read_row_groups(groups.tolist(), columns, use_threads=False)
                 yield rows.filter(pc.is_in(rows["id"], pa.array(_to_texts(ids)))) if len(ids) < len(rows) else rows
 
