@@ -123,6 +123,6 @@ def read_settings(output: Path) -> Settings | None:
         raw = json.loads(Folder(output).read(SETTINGS))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"output={path}: cannot be read ({format_error(error)})") from None
     return validate(Settings, raw, "")
