@@ -12,18 +12,16 @@ INTERRUPTED = "finished parts are kept; the same command goes on from there"
 def task(raw: dict[str, Any]) -> bool:
     """Open the model, measure it on the texts, write and print the results; then run the tasks of the settings."""
     require("lm", "transformers", what="synthlab evaluate")
-    with hydra_app.pause_garbage_collection():
-        from synthlab.huggingface.perplexity.settings import Settings
+    from synthlab.huggingface.perplexity.settings import Settings
 
     settings = Settings.from_raw(raw)
     if settings.tasks:
         require("evaluate", "lm_eval", what=f"tasks={settings.tasks}")
-    with hydra_app.pause_garbage_collection():
-        from synthlab.huggingface.perplexity.evaluation import catch_write_errors, evaluate_texts
-        from synthlab.huggingface.perplexity.models import fingerprint_model, open_with_tokenizer
-        from synthlab.huggingface.perplexity.report import write_evaluation, write_tasks
-        from synthlab.huggingface.perplexity.tables import format_tables
-        from synthlab.output import say
+    from synthlab.huggingface.perplexity.evaluation import catch_write_errors, evaluate_texts
+    from synthlab.huggingface.perplexity.models import fingerprint_model, open_with_tokenizer
+    from synthlab.huggingface.perplexity.report import write_evaluation, write_tasks
+    from synthlab.huggingface.perplexity.tables import format_tables
+    from synthlab.output import say
 
     opened = open_with_tokenizer(settings)
     with _prepare_tasks(settings, opened) as scores:

@@ -11,12 +11,15 @@ from experiments.output_alignment.heads import Heads
 from experiments.output_alignment.paper import PAPER
 from support.figures import FIGURES, studies
 from support.hasty import hastily
+from synthlab.analysis.plotting import Drawn, save_sheet
 from synthlab.storage.records import Record
-from synthlab.studies.presentation.figure_files import Drawn, save_sheet
+from synthlab.storage.store import Store
+from synthlab.studies.overrides import Overrides
+from synthlab.studies.plots import Series
 
 ALONE = (  # drawn only where asked for by name
-    *("ablation", "chosen", "learned", "maps", "mechanism"),
-    *("quick", "readout", "recipe", "training"),
+    *("ablation", "chosen", "figure1_recipe", "learned", "maps", "mechanism"),
+    *("quick", "readout", "training"),
 )
 
 
@@ -33,7 +36,7 @@ def hasty(monkeypatch):
     def heads_of(record):
         return Heads(0, 0, *np.random.default_rng(int(record.config.id, 16)).random(4))
 
-    monkeypatch.setattr("synthlab.studies.study_runs.ensure", hastily(few_sequences))
+    monkeypatch.setattr("synthlab.studies.rounds.ensure", hastily(few_sequences))
     monkeypatch.setattr(Record, "model", open_model)
     monkeypatch.setattr(inside, "heads_of", heads_of)
     monkeypatch.setattr(inside, "_measured", {})
@@ -47,31 +50,31 @@ def test_every_figure_is_drawn_again_from_its_csvs(invoke, hasty, tmp_path, name
     written = re.findall(r"^  (\S+\.\w+)$", outcome.out, re.MULTILINE)
     assert {path.rsplit(".", 1)[1] for path in written} == {"pdf", "png", "csv", "html"}
     drawn = tmp_path / "output_alignment" / "figures"
+    store = Store(tmp_path)
     for figure, found in studies(PAPER, name).items():
-        panels = {
-            key: Drawn(panel.title, found.plots.build(panel.plot), pd.read_csv(drawn / f"{figure}{key}.csv"))
-            for key, panel in found.panels.items()
-        }
+        plan, panels = found.plan(figure, Overrides(), seeds=1), []
+        records = {config.id: store.read(config.id) for config in plan.configs}
+        for key, panel in found.panels.items():
+            plot, table = found.plots.build(panel.plot), pd.read_csv(drawn / f"{figure}{key}.csv")
+            series = plot.settings([Series(cell.settings, cell.find_best(records)[1]) for cell in plan.cells[key]])
+            panels.append(Drawn(panel.title, plot, table, series))
         for path in save_sheet(tmp_path, figure, found.title, panels):
             assert path.read_bytes() == (drawn / path.name).read_bytes()
 
 
 def test_sets_of_figures():
-    paper, everything = (
-        [name.removeprefix("figure") for name in studies(PAPER, chosen)] for chosen in ("default", "all")
-    )
-    assert paper == [name for name in FIGURES if name.isdigit()]
-    assert sorted(everything) == [name for name in FIGURES if name not in ALONE]
+    assert [*studies(PAPER)] == ["figure1", "figure3", "figure4", "figure5"]
+    assert sorted(studies(PAPER, "all")) == [name for name in FIGURES if name not in ALONE]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ("output_alignment/9", "output_alignment/9: unknown study"),
-        ("output_alignment/1 seeds=0", "seeds=0: "),
-        (f"output_alignment/1 first_seed={2**63 - 1} seeds=2", f"first_seed={2**63 - 1}: must be at most"),
+        ("output_alignment/figure1 seeds=0", "seeds=0: "),
+        (f"output_alignment/figure1 first_seed={2**63 - 1} seeds=2", f"first_seed={2**63 - 1}: must be at most"),
         ("output_aligment", "output_aligment: unknown paper"),
-        ("replot=true output_alignment/1 seeds=1", "replot=true: 13 of 13 runs "),
+        ("replot=true output_alignment/figure1 seeds=1", "replot=true: 13 of 13 runs "),
     ],
 )
 def test_bad_input_is_refused_in_one_line(invoke, quick, tmp_path, arguments, message):
@@ -85,7 +88,7 @@ def test_bad_input_is_refused_in_one_line(invoke, quick, tmp_path, arguments, me
 def test_unwritable_folder_is_refused_before_training(invoke, quick, tmp_path):
     (tmp_path / "output_alignment").mkdir()
     (tmp_path / "output_alignment" / "figures").write_text("in the way")
-    outcome = invoke("experiments", *quick, "output_alignment/1", "seeds=1")
+    outcome = invoke("experiments", *quick, "output_alignment/figure1", "seeds=1")
     assert outcome.status == 2
     assert len(outcome.err.splitlines()) == 1
     assert not (tmp_path / "runs").exists()

@@ -28,7 +28,7 @@ from synthlab.huggingface.extension.training import WindowPlan, make_arguments, 
 from synthlab.huggingface.sparse_attention import sparse_in_training
 from synthlab.output import say
 from synthlab.positions.samplers import SAMPLERS
-from synthlab.storage.files import Folder, parse_json, write_whole
+from synthlab.storage.files import Folder, write_whole
 from synthlab.training.devices import find_device
 
 LOSSES = "losses.json"
@@ -126,7 +126,7 @@ def _plan_windows(settings: Settings, trained: int, heads: int) -> WindowPlan:
 def _read_losses(output: Path) -> Losses | None:
     """Return the losses before training, from an extension that is resumed."""
     try:
-        return Losses(**parse_json(Folder(output).read(LOSSES))["before"])
+        return Losses(**json.loads(Folder(output).read(LOSSES))["before"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

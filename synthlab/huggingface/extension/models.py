@@ -1,5 +1,6 @@
 """The extended model: built from a pretrained one, saved and opened again."""
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from synthlab.errors import InputError, format_error
 from synthlab.huggingface.extension.methods import METHODS
 from synthlab.huggingface.extension.settings import Settings
 from synthlab.huggingface.loading import catch_load_errors, causal_model
-from synthlab.storage.files import Folder, parse_json
+from synthlab.storage.files import Folder
 
 MODEL, SETTINGS = "model", "settings.json"
 OWN_LENGTH = ("plain", "dynamic", "clex")  # methods whose config keeps the original context length
@@ -119,9 +120,9 @@ def read_settings(output: Path) -> Settings | None:
     """Read the settings of the extension in a folder; None if there is none. Raises InputError for damaged ones."""
     path = output / SETTINGS
     try:
-        raw = parse_json(Folder(output).read(SETTINGS))
+        raw = json.loads(Folder(output).read(SETTINGS))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"output={path}: cannot be read ({format_error(error)})") from None
     return validate(Settings, raw, "")

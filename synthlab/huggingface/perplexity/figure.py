@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from synthlab.analysis.curves import RC
-from synthlab.analysis.looks import BLUE, DASHDOT, DASHES, DOTS, GREEN, LINES, MARKERS, PURPLE, RED, Style, ramp
 from synthlab.huggingface.perplexity.tables import Tables
+from synthlab.styles import BLUE, DASHDOT, DASHES, DOTS, GREEN, LINES, MARKERS, PURPLE, RC, RED, Style, ramp
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

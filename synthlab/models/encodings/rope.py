@@ -13,6 +13,7 @@ from torch import Tensor
 
 from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims, Encoding
+from synthlab.styles import DASHDOT, DOTS, GREEN, STEEL, Style
 
 
 class RoPE(Encoding):
@@ -20,6 +21,8 @@ class RoPE(Encoding):
 
     Source: Su et al., 2021, equation 34.
     """
+
+    style = Style("RoPE", GREEN, DASHDOT, "^")
 
     def __init__(self, dims: Dims, /, base: PositiveFloat):
         super().__init__()
@@ -58,6 +61,8 @@ class PartialRoPE(Encoding):
     Sources: Wang and Komatsuzaki, 2021, GPT-J; Kazemnejad et al., 2023, arXiv 2305.19466, whose RoPE has a share of
     1/4.
     """
+
+    style = Style("partial RoPE", STEEL, DOTS, "4")
 
     def __init__(self, dims: Dims, /, base: PositiveFloat, share: Annotated[float, Field(gt=0, le=1)]):
         super().__init__()

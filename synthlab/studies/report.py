@@ -1,0 +1,256 @@
+"""The report: figures, verdicts, deviations, settings and versions on one self-contained page."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import pandas as pd
+from omegaconf import OmegaConf
+
+from synthlab.analysis.tables import follows_seed
+from synthlab.storage.files import write_whole
+from synthlab.storage.records import Record
+from synthlab.studies.checks import FACTORS, FEW, Check, Witnesses
+from synthlab.studies.forest import forest
+from synthlab.studies.intervals import ConfidenceInterval
+from synthlab.studies.pages import template
+from synthlab.studies.verdicts import Fit, Verdict
+
+MEASURED = ["median", "least", "greatest", "needed", "answer", *ConfidenceInterval._fields]
+RESTING_ON = ["seeds", "missing", "agree", *Witnesses._fields, "why_untested"]
+# Columns at half and twice the thresholds.
+AT_OTHERS = [f"{what}_{name}" for what in ("verdict", "answer") for name in FACTORS]
+OF_RUNS = ["runs", "diverged", "fit", "verdict_fit"]
+FEW_FIT = ["number_fit", "of_fit"]  # the units of the verdict over the runs that fit, if they are too few
+COLUMNS = ["claim", "figure", "verdict", "check", *MEASURED, *RESTING_ON, *AT_OTHERS, *OF_RUNS, *FEW_FIT]
+# Keys of a record's environment.
+MADE_WITH = ("synthlab", "torch", "python", "system", "machine", "instructions", "cores")
+LIBRARIES = ("torch", "numpy", "pandas", "matplotlib", "hydra-core")
+
+
+class NumbersTable(NamedTuple):
+    """A table next to a figure, and its title."""
+
+    caption: str
+    table: pd.DataFrame
+
+
+class Picture(NamedTuple):
+    """The files of a figure: its name and title, the titles of its panels, and a table of numbers."""
+
+    name: str
+    title: str
+    panels: Sequence[str]
+    files: Sequence[Path]
+    numbers: NumbersTable | None = None
+
+    @property
+    def sheet(self) -> Path:
+        """All panels in one PNG."""
+        return next(file for file in self.files if file.name == f"{self.name}.png")
+
+    @property
+    def tables(self) -> list[Path]:
+        """The CSVs of the panels."""
+        return [file for file in self.files if file.suffix == ".csv"]
+
+
+class About(NamedTuple):
+    """The subject of a report: the part of a paper, the paper's title and address.
+
+    Also the file of deviations from it, and whose they are.
+    """
+
+    part: str
+    title: str
+    source: str
+    deviations: Path
+    here: str
+
+
+def deviations(path: Path) -> list[dict[str, str]]:
+    """Return where the lab departs from the paper: ``what``, ``paper``, ``here``, ``why``."""
+    return cast(list[dict[str, str]], OmegaConf.to_container(OmegaConf.load(path)))
+
+
+def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
+    """Return a row for each check of each verdict, and one for each reason why a claim could not be judged."""
+    return pd.DataFrame([row for verdict in verdicts for row in _rows(verdict)], columns=COLUMNS)
+
+
+def add_statements(verdicts: Iterable[Verdict]) -> pd.DataFrame:
+    """Return ``verdict_table`` with a column ``says``: the statement of each claim."""
+    verdicts = list(verdicts)
+    says = {verdict.claim.name: verdict.claim.statement for verdict in verdicts}
+    return verdict_table(verdicts).assign(says=lambda checks: checks["claim"].map(says))
+
+
+def verdict_lines(verdicts: Iterable[Verdict]) -> list[str]:
+    """Return the verdicts for a terminal, one a line; unless all checks hold, with those that do not."""
+    lines = []
+    for verdict in verdicts:
+        reason = "; ".join(verdict.missing) or verdict.counts
+        beside = describe_variants(verdict) if verdict.checks else ""
+        beside = f" ({beside})" if beside else ""
+        lines.append(
+            f"{verdict.claim.name} ({verdict.figure}): {format_word(verdict.word, verdict.witnesses)}, {reason}{beside}"
+        )
+        lines += [f"    {describe_check(row)}" for row in _rows(verdict) if row.get("answer", "holds") != "holds"]
+    return lines
+
+
+def left_out_lines(records: Iterable[Record]) -> list[str]:
+    """Return a line for each run that diverged, for a terminal."""
+    diverged = [record for record in records if record.diverged_at is not None]
+    return [f"left out: run {record.config.id} diverged at step {record.diverged_at}" for record in diverged]
+
+
+def write_report(
+    path: Path,
+    pictures: Sequence[Picture],
+    verdicts: Sequence[Verdict],
+    records: Sequence[Record],
+    command: str,
+    about: About,
+) -> None:
+    """Write the page to ``path``, replacing an existing one."""
+    filters = {
+        each.__name__: each
+        for each in (format_median, format_range, format_word, describe_missing, describe_variants, forest)
+    }
+    page = template("synthlab.studies", "report.html.j2", markup=True, **filters).render(
+        factors=FACTORS,
+        pictures=pictures,
+        verdicts=verdicts,
+        about=about,
+        deviations=deviations(about.deviations),
+        settings=_settings(records),
+        runs=_runs(records),
+        command=command,
+    )
+    write_whole(path, page)
+
+
+def describe_check(row: Mapping[str, Any]) -> str:
+    """Return a row of ``verdict_table`` in words: the answer, the measured and the needed value.
+
+    If nothing was measured, the reason takes their place.
+    """
+    if pd.isna(row.get("needed")):
+        return row["check"]
+    if row["answer"] == "not tested":
+        return f"not tested: {row['check']}: {row['why_untested']}"
+    few = f"no verdict from {Witnesses(int(row['number']), row['of'])}" if row["answer"] == FEW else row["answer"]
+    return f"{few}: {row['check']}: {describe_measured(row)}"
+
+
+def describe_measured(row: Mapping[str, Any]) -> str:
+    """Return the measured and the needed value of a row of ``verdict_table`` in words."""
+    measured, missing = _spread(row["median"], row["low"], row["high"], row["number"]), row.get("missing")
+    lost = "" if missing is None or pd.isna(missing) else f" ({describe_missing(int(missing))})"
+    return f"{measured}{lost}, needed {row['needed']}"
+
+
+def describe_missing(number: int) -> str:
+    """Return how many values of a check are missing, in words; empty for none."""
+    return f"{number} value{'s' * (number > 1)} missing" if number else ""
+
+
+def format_word(word: str, witnesses: Witnesses) -> str:
+    """Return a verdict's word or a check's answer, with the number of seeds or other units if they are few."""
+    if word == FEW:
+        return f"{witnesses}: no verdict"
+    return f"undecided at {witnesses}" if word == "undecided" and witnesses.number else word
+
+
+def describe_variants(verdict: Verdict) -> str:
+    """Return the verdict at half and at twice all thresholds; how many runs fit, and the verdict over those."""
+    others = "no other threshold"
+    if verdict.word == FEW:
+        others = ""
+    elif verdict.scales:
+        half, twice = (verdict.at(factor).word for factor in FACTORS.values())
+        others = f"at half the thresholds: {half}, at twice: {twice}"
+    return "; ".join(filter(None, [others, _describe_fit(verdict.fit) if verdict.fit else ""]))
+
+
+def _describe_fit(fit: Fit) -> str:
+    if fit.fit == fit.runs:
+        return f"all {fit.runs} runs fit"
+    diverged = f", {fit.diverged} diverged" if fit.diverged else ""
+    return f"{fit.fit} of {fit.runs} runs fit{diverged}, over those: {format_word(fit.word, fit.witnesses)}"
+
+
+def format_median(check: Check) -> str:
+    """Return the median over seeds and, in brackets, its confidence interval."""
+    return _spread(check.median, check.interval.low, check.interval.high, check.witnesses.number)
+
+
+def _spread(median: float, low: float, high: float, witnesses: int | float) -> str:
+    return f"{median:.3g}" if witnesses < 2 else f"{median:.3g} [{low:.3g}, {high:.3g}]"
+
+
+def format_range(check: Check) -> str:
+    """Return the range that the median must lie in."""
+    low, high = f"{check.low:g}", f"{check.high:g}"
+    if check.high == float("inf"):
+        return f"at least {low}"
+    return f"under {high}" if check.low == float("-inf") else f"{low} to {high}"
+
+
+def _rows(verdict: Verdict) -> list[dict[str, Any]]:
+    claim = verdict.claim
+    common = {"claim": claim.name, "figure": verdict.figure, "verdict": verdict.word}
+    if verdict.fit:
+        common |= dict(zip(OF_RUNS, verdict.fit[:4], strict=True))
+        common |= dict(zip(FEW_FIT, verdict.fit.witnesses, strict=True)) if verdict.fit.word == FEW else {}
+    if verdict.scales and verdict.word != FEW:
+        common |= {f"verdict_{name}": verdict.at(factor).word for name, factor in FACTORS.items()}
+    checks = [
+        {
+            "check": check.what,
+            "median": check.median,
+            "least": check.least,
+            "greatest": check.greatest,
+            "needed": format_range(check),
+            "answer": check.answer,
+            **check.interval._asdict(),
+            "seeds": len(check.measured),
+            "missing": check.missing or None,
+            "agree": check.fulfilling,
+            **check.witnesses._asdict(),
+            "why_untested": check.why_untested,
+            **{
+                f"answer_{name}": check.at(factor).answer
+                for name, factor in FACTORS.items()
+                if check.scales and verdict.word != FEW
+            },
+        }
+        for check in verdict.checks
+    ]
+    return [common | check for check in [*checks, *({"check": reason} for reason in verdict.missing)]]
+
+
+def _settings(records: Sequence[Record]) -> list[tuple[str, str]]:
+    """Return the settings that all runs share."""
+    flat = pd.DataFrame([record.settings() for record in records])
+    flat = flat.drop(columns=["seed", *(name for name in flat if follows_seed(flat, str(name)))]).map(str)
+    return [
+        (str(key), column.iloc[0]) for key, column in flat.items() if column.nunique() == 1 and column.iloc[0] != "nan"
+    ]
+
+
+def _runs(records: Sequence[Record]) -> dict[str, Any]:
+    """Return how many runs there are, their cost, and the versions that made them."""
+    environments = pd.DataFrame([record.environment for record in records])
+    seconds = pd.Series([record.seconds for record in records])
+    made = {key: ", ".join(sorted(set(environments[key].astype(str)))) for key in MADE_WITH if key in environments}
+    return {
+        "number": len(records),
+        "diverged": [record for record in records if record.diverged_at is not None],
+        "seconds": float(seconds.sum()),
+        "median_seconds": float(seconds.median()),
+        "made": made,
+        "drawn": {library: version(library) for library in LIBRARIES},
+    }
