@@ -13,7 +13,6 @@ FUNCTIONS = [
     *("synthlab:run", "synthlab:train", "synthlab:load_model", "synthlab:load_records"),
     *("synthlab.compare:compare", "synthlab.collect:collect", "theory:optimum", "theory:paper_optimum"),
     *("synthlab.alignment.misalignment:misalignment", "synthlab.alignment.regularizer:aligned_loss"),
-    "synthlab.huggingface.benchmarks.synthetic:samples",
 ]
 
 

@@ -8,12 +8,13 @@ registers the model with Transformers' ``AutoModelForCausalLM``.
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import torch
+from pydantic import Field, create_model
 from torch import Tensor
 
-from synthlab.config.registry import show
+from synthlab.config.registry import STRICT, show, validate
 from synthlab.errors import InputError, describe_missing
 from synthlab.language.config import LanguageConfig
 from synthlab.language.trained import TrainedLanguage
@@ -22,6 +23,7 @@ from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.language_model import MODELS, LanguageModel, continue_text
 
 try:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # pyright: ignore[reportMissingImports]
     from transformers import (  # pyright: ignore[reportMissingImports]
         AutoConfig,
         AutoModelForCausalLM,
@@ -29,7 +31,9 @@ try:
         DynamicCache,
         GenerationConfig,
         GenerationMixin,
+        PreTrainedConfig,
         PreTrainedModel,
+        PreTrainedTokenizerFast,
     )
     from transformers import initialization as init  # pyright: ignore[reportMissingImports]
     from transformers.modeling_outputs import CausalLMOutputWithPast  # pyright: ignore[reportMissingImports]
@@ -37,10 +41,71 @@ try:
 except ImportError as error:
     raise ImportError(describe_missing("synthlab.huggingface.bridge", "transformers", "lm")) from error
 
-from synthlab.huggingface.bridge_config import SIZES, SynthlabConfig
-from synthlab.huggingface.loading import catch_load_errors, silence_load_report
+from synthlab.huggingface.loading import catch_load_errors, check_weights
 
 SHOWN = 80  # the most characters of a folder's content that a message repeats
+
+
+SIZES = ("width", "depth", "heads", "mlp_ratio", "norm", "attention", "init_scale")  # the keys of conf/model
+
+# Any: the lab's registries check it when a model is made. Transformers' Trainer adds the tokens of its tokenizer.
+_FIELDS: dict[str, Any] = {
+    "model_type": (Literal["synthlab"], ...),
+    **dict.fromkeys(("vocab_size", "encoding", *SIZES), (Any, None)),
+    "max_position_embeddings": (Annotated[int | None, Field(ge=1)], None),
+    "use_cache": (bool, True),
+    "dtype": (Literal["float32", "float64", "float16", "bfloat16"] | None, None),
+    "architectures": (list[str] | None, None),
+    "transformers_version": (str | None, None),
+    **dict.fromkeys(("pad_token_id", "bos_token_id", "eos_token_id"), (Annotated[int | None, Field(ge=0)], None)),
+}
+SAVED = create_model("SAVED", __config__=STRICT, **_FIELDS)
+
+
+class SynthlabConfig(PreTrainedConfig):
+    """The architecture of a language model of the lab: the keys of ``conf/model``, and its encoding with its arguments.
+
+    Attributes:
+        encoding: The mapping that the registry of encodings takes; of a run with an extension, the extension.
+        max_position_embeddings: The longest context that the run was tested on, in tokens. The model takes longer ones
+            unless its encoding has a table.
+    """
+
+    # The lab's registries check types and bounds when a model is made from it.
+    model_type = "synthlab"
+    keys_to_ignore_at_inference: ClassVar[list[str]] = ["past_key_values"]
+    attribute_map: ClassVar[dict[str, str]] = {
+        "hidden_size": "width",
+        "num_hidden_layers": "depth",
+        "num_attention_heads": "heads",
+    }
+    vocab_size: Any = None
+    encoding: Any = None
+    width: Any = None
+    depth: Any = None
+    heads: Any = None
+    mlp_ratio: Any = None
+    norm: Any = None
+    attention: Any = None
+    init_scale: Any = None
+    max_position_embeddings: Any = None
+    use_cache: bool = True
+
+    @classmethod
+    def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
+        """Return the config in a folder's ``config.json``.
+
+        Arguments are those of Transformers, which are not checked here.
+
+        Raises:
+            InputError: It has a key that the lab does not write, or a value of a wrong type. Some of Transformers' own
+                keys fetch code, such as ``attn_implementation`` and ``quantization_config``.
+        """
+        try:
+            validate(SAVED, config_dict, "config")
+        except InputError as error:
+            raise InputError(" ".join(error.lines[0].split())) from None
+        return super().from_dict(config_dict, **kwargs)
 
 
 class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
@@ -121,17 +186,10 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
         """
         options: Any = kwargs | {"use_safetensors": True, "ignore_mismatched_sizes": True, "output_loading_info": True}
         folder = args[0] if args else kwargs.get("pretrained_model_name_or_path")
-        with catch_load_errors("model", folder), silence_load_report():
+        with catch_load_errors("model", folder):
             loaded: Any = super().from_pretrained(*args, **options)
         model, info = loaded
-        others = [
-            (name, f"has shape {[*found]}; must be {[*needed]}") for name, found, needed in info["mismatched_keys"]
-        ]
-        others += [(name, "is missing") for name in info["missing_keys"]]
-        others += [(name, "is none of the model's") for name in info["unexpected_keys"]]
-        if others:
-            name, what = min(others)
-            raise InputError(f"weights, by their config: {name!r:.{SHOWN}} {what}")
+        check_weights("model", folder, info)
         for name, values in model.state_dict().items():
             if not values.is_meta and not values.isfinite().all():
                 raise InputError(f"model={folder}: {name} has numbers that are not finite")
@@ -188,8 +246,7 @@ def to_huggingface(model: TrainedLanguage) -> SynthlabForCausalLM:
 
     Example:
         >>> import synthlab
-        >>> from synthlab.huggingface.bridge import to_huggingface
-        >>> from synthlab.huggingface.tokenizer import byte_tokenizer
+        >>> from synthlab.huggingface.bridge import byte_tokenizer, to_huggingface
         >>> from transformers import AutoModelForCausalLM
         >>> quick = {"steps": 2, "batch": 2, "record_every": 1}
         >>> model = synthlab.train(task="text", protocol=quick, evaluation={"sequences": 2}, progress=False)
@@ -211,6 +268,30 @@ def to_huggingface(model: TrainedLanguage) -> SynthlabForCausalLM:
     made = SynthlabForCausalLM(config)
     made.transformer.load_state_dict(model.module.state_dict())
     return made.eval()
+
+
+def byte_tokenizer() -> PreTrainedTokenizerFast:
+    """Return the tokenizer of models of ``task=text``: each byte of a text, in UTF-8, is a token.
+
+    Returns:
+        A tokenizer of 256 tokens. Its padding, on the left, is a token beyond them, which the attention mask excludes.
+
+    Example:
+        >>> from synthlab.huggingface.bridge import byte_tokenizer
+        >>> byte_tokenizer()("Aé")["input_ids"]
+        [65, 195, 169]
+    """
+    # Byte-level BPE without merges writes bytes as letters: printable ones as themselves, others as those from 256 on.
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    letters = printable + [byte for byte in range(256) if byte not in printable]
+    vocabulary = {chr(byte if byte in printable else 256 + i - len(printable)): byte for i, byte in enumerate(letters)}
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    # A text with the letters <pad> is read as these letters.
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", padding_side="left", split_special_tokens=True
+    )
 
 
 def _extension(cache: Cache | None, layer: int) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None:
@@ -252,4 +333,4 @@ def _encoding(config: SynthlabConfig, dims: Dims) -> Encoding:
 AutoConfig.register(SynthlabConfig.model_type, SynthlabConfig)
 AutoModelForCausalLM.register(SynthlabConfig, SynthlabForCausalLM)
 
-__all__ = ["SynthlabConfig", "SynthlabForCausalLM", "to_huggingface"]
+__all__ = ["SynthlabConfig", "SynthlabForCausalLM", "byte_tokenizer", "to_huggingface"]

@@ -1,7 +1,6 @@
-"""Results on disk, with which an interrupted call continues."""
+"""Results on disk, with which an interrupted command continues."""
 
 import json
-import secrets
 from typing import Generic, TypeVar
 
 from pydantic import BaseModel
@@ -12,7 +11,7 @@ Result = TypeVar("Result", bound=BaseModel)
 
 
 class Cache(Generic[Result]):
-    """Results of one ``kind`` below ``parts`` of a folder: a file each, written atomically."""
+    """Results of one ``kind`` below ``parts`` of a folder: a file each, written whole or not at all."""
 
     def __init__(self, files: Folder, kind: type[Result]):
         self.files, self.kind = files, kind
@@ -27,12 +26,6 @@ class Cache(Generic[Result]):
     def write(self, identity: str, result: Result) -> None:
         """Record a result; raises OSError."""
         self.files.write(_path(identity), json.dumps(result.model_dump()).encode())
-
-    def make_writable(self) -> None:
-        """Try to write. Raises OSError."""
-        probe = f"parts/.probe-{secrets.token_hex(4)}"
-        self.files.write(probe, b"")
-        self.files.remove(probe)
 
 
 def _path(identity: str) -> str:

@@ -2,8 +2,10 @@
 
 import logging
 import os
-from collections.abc import Generator
-from contextlib import contextmanager
+import sys
+import warnings
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 from synthlab.errors import InputError, describe_missing, format_error, is_of_memory
@@ -20,13 +22,15 @@ SHOWN = 300  # the most characters of a reason
 def catch_load_errors(field: str, name: object) -> Generator[None]:
     """Turn any exception while a folder or a name is opened into one line, ``field=name: ...``.
 
-    A damaged folder can raise anything: errors of JSON, of safetensors, of shapes, of missing classes.
+    A damaged folder can raise anything: errors of JSON, of safetensors, of shapes, of missing classes. Transformers'
+    logs are suppressed meanwhile.
 
     Raises:
         InputError: An exception was raised, except for lack of memory.
     """
     try:
-        yield
+        with silence():
+            yield
     except InputError:
         raise
     except Exception as error:
@@ -49,33 +53,41 @@ def causal_model(field: str, name: str | os.PathLike[str], **options: Any) -> An
         options: Options of ``from_pretrained``.
 
     Raises:
-        InputError: There is no such model, it is damaged, or weights are missing or of a wrong shape, which
-            Transformers would initialize at random.
+        InputError: There is no such model, it is damaged, or weights are missing or of a wrong shape.
     """
-    with catch_load_errors(field, name), silence_load_report():
+    with catch_load_errors(field, name):
         loaded: Any = AutoModelForCausalLM.from_pretrained(
             name, trust_remote_code=False, output_loading_info=True, ignore_mismatched_sizes=True, **options
         )
     model, info = loaded
+    check_weights(field, name, info)
+    return model
+
+
+def check_weights(field: str, name: object, info: Mapping[str, Any]) -> None:
+    """Raise InputError for weights that Transformers would initialize at random.
+
+    ``info`` is what ``from_pretrained`` returns with ``output_loading_info`` and ``ignore_mismatched_sizes``.
+    """
     if others := sorted(info["mismatched_keys"]):
         key, found, needed = others[0]
         raise InputError(f"{field}={name}: its {key} has shape {[*found]}; by its config it must be {[*needed]}")
     if lost := sorted(info["missing_keys"]):
         more = f" and {len(lost) - 1} others" if lost[1:] else ""
         raise InputError(f"{field}={name}: lacks the weights {lost[0]}{more}; must have all")
-    return model
 
 
 @contextmanager
-def silence_load_report() -> Generator[None]:
-    """Suppress the table of unfit weights that Transformers logs; the caller raises one line instead."""
-
-    def is_other(entry: logging.LogRecord) -> bool:
-        return "LOAD REPORT" not in entry.getMessage()
-
-    logger = logging.getLogger("transformers.modeling_utils")
-    logger.addFilter(is_other)
+def silence() -> Generator[None]:
+    """Suppress what Hugging Face's libraries and the harness log; what they print goes to standard error."""
+    loggers = [logging.getLogger(name) for name in ("lm_eval", "datasets", "transformers", "huggingface_hub")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
     try:
-        yield
+        with redirect_stdout(sys.stderr), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     finally:
-        logger.removeFilter(is_other)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

@@ -43,7 +43,7 @@ class Adapters:
         self.layers, self.train, self.base = layers, train, base
 
 
-SETTINGS = Registry("adapters", Adapters, {"lora": Adapters})
+ADAPTERS = Registry("adapters", Adapters, {"lora": Adapters})
 
 
 def with_lora(
@@ -93,7 +93,7 @@ def with_lora(
     """
     named = list(layers) if not isinstance(layers, str) else layers
     given = {"rank": rank, "alpha": alpha, "dropout": dropout, "layers": named, "train": list(train), "base": base}
-    settings = SETTINGS.build({"name": "lora", **given})
+    settings = ADAPTERS.build({"name": "lora", **given})
     if isinstance(named, list):
         _check_layers(model, named)
     kept = _list_fully_trained(model, settings.train)
@@ -215,4 +215,4 @@ def _ignore_peft_warnings() -> Iterator[None]:
         yield
 
 
-__all__ = ["SETTINGS", "Adapters", "merged", "with_lora"]
+__all__ = ["ADAPTERS", "Adapters", "merged", "with_lora"]

@@ -24,7 +24,7 @@ def lab(tmp_path_factory) -> SimpleNamespace:
     """A pretrained model, texts, and what is tested here."""
     for package in ("transformers", "accelerate", "peft", "bitsandbytes"):
         pytest.importorskip(package)
-    from synthlab.huggingface.extension.losses import measure_losses
+    from synthlab.huggingface.extension.texts import measure_losses
     from synthlab.huggingface.extension.methods import METHODS
     from synthlab.huggingface.extension.models import load
 

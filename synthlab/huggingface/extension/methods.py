@@ -78,14 +78,14 @@ class LongRoPEMethod(Method):
         self.short, self.long = short, long
 
     def parameters(self, plain, width, factor, trained):
-        pairs, kinds = width // 2, {"short": (self.short, 1.0), "long": (self.long, float(factor))}
-        for name, (divisors, _) in kinds.items():
+        pairs = width // 2
+        for name, divisors in (("short", self.short), ("long", self.long)):
             if divisors is not None and len(divisors) != pairs:
                 raise InputError(
                     f"method.{name}={divisors}: must have {pairs} numbers, one for each pair of dimensions"
                 )
-        divisors = {f"{name}_factor": given or [least] * pairs for name, (given, least) in kinds.items()}
         long = {"rope_type": "longrope", "factor": float(factor), "original_max_position_embeddings": trained}
+        divisors = {"short_factor": self.short or [1.0] * pairs, "long_factor": self.long or [float(factor)] * pairs}
         return {**plain, **long, **divisors}
 
 
@@ -106,16 +106,5 @@ def _forget_longer_texts(rotary: Any, args: tuple[Any, ...]) -> None:
     rotary.register_buffer("inv_freq", rotary.original_inv_freq.to(rotary.inv_freq.device), persistent=False)
 
 
-METHODS = Registry(
-    "method",
-    Method,
-    {
-        "plain": Method,
-        "pi": PIMethod,
-        "ntk": NTKMethod,
-        "yarn": YaRNMethod,
-        "dynamic": Dynamic,
-        "longrope": LongRoPEMethod,
-        "clex": Clex,
-    },
-)
+MEMBERS = {"plain": Method, "pi": PIMethod, "ntk": NTKMethod, "yarn": YaRNMethod, "dynamic": Dynamic}
+METHODS = Registry("method", Method, {**MEMBERS, "longrope": LongRoPEMethod, "clex": Clex})

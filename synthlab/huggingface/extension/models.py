@@ -12,9 +12,9 @@ from synthlab.errors import InputError, format_error
 from synthlab.huggingface.extension.methods import METHODS
 from synthlab.huggingface.extension.settings import Settings
 from synthlab.huggingface.loading import catch_load_errors, causal_model
-from synthlab.storage.files import Folder, parse_json
+from synthlab.storage.files import parse_json
 
-MODEL, SETTINGS = "model", "settings.json"
+MODEL, SETTINGS, LOSSES = "model", "settings.json", "losses.json"
 OWN_LENGTH = ("plain", "dynamic", "clex")  # methods whose config keeps the original context length
 
 
@@ -117,11 +117,15 @@ def load(output: str | Path) -> Any:
 
 def read_settings(output: Path) -> Settings | None:
     """Read the settings of the extension in a folder; None if there is none. Raises InputError for damaged ones."""
-    path = output / SETTINGS
+    raw = read_json(output / SETTINGS)
+    return None if raw is None else validate(Settings, raw, "")
+
+
+def read_json(path: Path) -> Any:
+    """Return the content of a file of an extension; None if there is none. Raises InputError for a damaged one."""
     try:
-        raw = parse_json(Folder(output).read(SETTINGS))
+        return parse_json(path.read_bytes())
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         raise InputError(f"output={path}: cannot be read ({format_error(error)})") from None
-    return validate(Settings, raw, "")

@@ -1,13 +1,12 @@
 """The settings of an extension, checked as far as possible without the model."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, NonNegativeFloat, PositiveFloat
 
 from synthlab.alignment.regularizer import Distance
 from synthlab.config.base import Member, Seed
-from synthlab.config.registry import STRICT, validate
+from synthlab.config.registry import STRICT
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Text = Annotated[str, Field(min_length=1)]
@@ -75,8 +74,3 @@ class Settings(BaseModel):
 
 
 BOOKKEEPING = ("resume", "output", "device", "merge")  # settings that change nothing in training, except rounding
-
-
-def check_settings(raw: Mapping[str, Any]) -> Settings:
-    """Check the settings of a composed config. Raises InputError with a line for each wrong key."""
-    return validate(Settings, {key: value for key, value in raw.items() if key != "recipe"}, "")
