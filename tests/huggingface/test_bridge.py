@@ -144,7 +144,10 @@ def changed(folder, target, **settings):
     [
         ({"encoding": {"name": "support.user_classes:Idle"}}, "encoding=support.user_classes:Idle: must be an"),
         ({"encoding": {"name": "randomized", "span": 99, "inner": {"name": "a:B"}}}, "encoding=randomized: must be an"),
-        ({"encoding": {"name": "learned", "table": 9, "scale": 1.0}}, "model=.*: lacks the weights transformer.encoding.vectors; "),
+        (
+            {"encoding": {"name": "learned", "table": 9, "scale": 1.0}},
+            "model=.*: lacks the weights .*encoding.vectors; ",
+        ),
         ({"depth": 3}, "model=.*: lacks the weights transformer.blocks.2"),
         ({"attn_implementation": "kernels-community/flash-attn"}, "config.attn_implementation=kernels-.*: unknown key"),
     ],

@@ -24,9 +24,9 @@ def lab(tmp_path_factory) -> SimpleNamespace:
     """A pretrained model, texts, and what is tested here."""
     for package in ("transformers", "accelerate", "peft", "bitsandbytes"):
         pytest.importorskip(package)
-    from synthlab.huggingface.extension.texts import measure_losses
     from synthlab.huggingface.extension.methods import METHODS
     from synthlab.huggingface.extension.models import load
+    from synthlab.huggingface.extension.texts import measure_losses
 
     folder = tmp_path_factory.mktemp("pretrained")
     (folder / "texts").mkdir()
