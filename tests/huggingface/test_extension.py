@@ -24,8 +24,9 @@ def lab(tmp_path_factory) -> SimpleNamespace:
     """A pretrained model, texts, and what is tested here."""
     for package in ("transformers", "accelerate", "peft", "bitsandbytes"):
         pytest.importorskip(package)
-    from synthlab.huggingface.extension.methods import METHODS
+    from synthlab.huggingface.extension import methods
     from synthlab.huggingface.extension.models import load
+    from synthlab.huggingface.extension.settings import MethodSettings
     from synthlab.huggingface.extension.texts import measure_losses
 
     folder = tmp_path_factory.mktemp("pretrained")
@@ -36,7 +37,7 @@ def lab(tmp_path_factory) -> SimpleNamespace:
     model = pretrained(folder / "model")
     tiny(scale=5.0).save_pretrained(model)  # whose answers depend on positions
     given = {"model": model, "texts": str(folder / "texts")}
-    return SimpleNamespace(**given, losses=measure_losses, load=load, METHODS=METHODS)
+    return SimpleNamespace(**given, losses=measure_losses, load=load, methods=methods, Method=MethodSettings)
 
 
 @pytest.fixture
@@ -170,8 +171,9 @@ def test_refusals_leave_nothing(lab, extend, tmp_path, words, line):
 
 @torch.no_grad()
 def test_dynamic_frequencies_are_those_of_the_text(lab):
-    method, plain = lab.METHODS.build({"name": "dynamic"}), {"rope_type": "default", "rope_theta": 10_000.0}
-    model = method.apply(tiny(scale=5.0, **method.parameters(plain, 32, 4, LENGTH)), 4, LENGTH, 0, None).eval()
+    method, plain = lab.Method(name="dynamic"), {"rope_type": "default", "rope_theta": 10_000.0}
+    model = tiny(scale=5.0, **lab.methods.rope_parameters(method, plain, 32, 4, LENGTH))
+    model = lab.methods.apply_method(method, model, 4, LENGTH, 0).eval()
     long, middle, short = (torch.arange(length)[None] % 7 for length in (4 * LENGTH, 2 * LENGTH, LENGTH))
     alone = model(middle).logits
     model(long)
@@ -208,5 +210,5 @@ def test_damaged_files_are_refused(lab, extend, tmp_path):
     refused(tmp_path / "adapters", "model/adapter_model.safetensors", b"\xff" * 64, r"cannot be opened \(")
     named = json.loads((tmp_path / "whole" / "settings.json").read_text()) | {"method": {"name": "elsewhere:Method"}}
     (tmp_path / "whole" / "settings.json").write_text(json.dumps(named))
-    with pytest.raises(InputError, match="elsewhere:Method: cannot be opened; choose from plain, pi"):
+    with pytest.raises(InputError, match="method.name=elsewhere:Method: must be"):
         lab.load(tmp_path / "whole")

@@ -7,19 +7,17 @@ from typing import Any
 import torch
 
 from synthlab.errors import InputError
-from synthlab.huggingface.extension.methods import METHODS
 from synthlab.huggingface.extension.models import (
     LOSSES,
     MODEL,
     SETTINGS,
-    extend_frequencies,
+    build_model,
     load_config,
     load_tokenizer,
     read_json,
     read_settings,
     save,
     trained_length,
-    with_adapters,
 )
 from synthlab.huggingface.extension.settings import BOOKKEEPING, Settings
 from synthlab.huggingface.extension.texts import Losses, cut_rows, measure_losses, read_tokens, split_tokens
@@ -36,21 +34,17 @@ def extend(settings: Settings) -> None:
     if device == "cpu" and settings.dtype == "float16":
         raise InputError("dtype=float16: needs a GPU; choose bfloat16 or float32")
     _check_output(settings, output)
-    METHODS.arguments(settings.method)
     config, tokenizer = load_config(settings), load_tokenizer(settings)
-    if settings.adapters["name"] != "none":
-        from synthlab.huggingface.lora import ADAPTERS
-
-        ADAPTERS.arguments(settings.adapters)
-        if (rank := settings.adapters["rank"]) > config.hidden_size:
-            raise InputError(f"adapters.rank={rank}: must be at most {config.hidden_size}, the width of the model")
+    rank, width = settings.adapters.rank, config.hidden_size
+    if settings.adapters.name != "none" and rank > width:
+        raise InputError(f"adapters.rank={rank}: must be at most {width}, the width of the model")
     trained = trained_length(settings, config)
     plan, arguments = plan_windows(settings, trained, config.num_attention_heads), make_arguments(settings, device)
     learnt, tested = split_tokens(read_tokens(settings.texts, tokenizer), settings.evaluation.held_out)
     rows = cut_rows(learnt, plan.row, "training")
     texts = cut_rows(tested, settings.factor * trained, "tests")[: settings.evaluation.texts]
 
-    model = with_adapters(extend_frequencies(settings).to(device), settings)
+    model = build_model(settings, device)
     _write(output / SETTINGS, settings.model_dump())
     dtype = getattr(torch, settings.dtype)
     before = _read_losses(output) or measure_losses(model, texts, trained, dtype)

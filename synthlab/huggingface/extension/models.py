@@ -9,7 +9,7 @@ from transformers import AutoConfig, AutoTokenizer  # pyright: ignore[reportMiss
 
 from synthlab.config.registry import validate
 from synthlab.errors import InputError, format_error
-from synthlab.huggingface.extension.methods import METHODS
+from synthlab.huggingface.extension.methods import apply_method, rope_parameters
 from synthlab.huggingface.extension.settings import Settings
 from synthlab.huggingface.loading import catch_load_errors, causal_model
 from synthlab.storage.files import parse_json
@@ -43,36 +43,32 @@ def trained_length(settings: Settings, config: Any) -> int:
     return settings.trained or config.max_position_embeddings
 
 
-def extend_frequencies(settings: Settings) -> Any:
-    """Open the pretrained model with the method of the settings, without adapters."""
-    config = load_config(settings)
-    trained, method = trained_length(settings, config), METHODS.build(settings.method)
-    plain = config.rope_parameters
+def build_model(settings: Settings, device: str = "cpu") -> Any:
+    """Open the pretrained model with the method of the settings, and with new adapters if they have any."""
+    config, adapters, dtype = load_config(settings), settings.adapters, getattr(torch, settings.dtype)
+    trained, plain = trained_length(settings, config), config.rope_parameters
     head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     width = int(head * plain.get("partial_rotary_factor", 1.0))
-    config.rope_parameters = method.parameters(plain, width, settings.factor, trained)
-    config.max_position_embeddings = trained
-    if settings.method["name"] not in OWN_LENGTH:
-        config.max_position_embeddings *= settings.factor
+    config.rope_parameters = rope_parameters(settings.method, plain, width, settings.factor, trained)
+    config.max_position_embeddings = trained * (1 if settings.method.name in OWN_LENGTH else settings.factor)
     # Trained weights are stored in 32 bits, or small changes would be lost.
-    kept = "float32" if settings.adapters["name"] == "none" else settings.dtype
-    model = causal_model("pretrained", settings.pretrained, config=config, dtype=getattr(torch, kept))
-    return method.apply(model, settings.factor, trained, settings.seed, None)
+    options: dict[str, Any] = {"config": config, "dtype": torch.float32 if adapters.name == "none" else dtype}
+    if adapters.base == "nf4":
+        from synthlab.huggingface.lora import four_bits
 
-
-def with_adapters(model: Any, settings: Settings) -> Any:
-    """Return the model with its adapters, if the settings have any."""
-    given = {key: value for key, value in settings.adapters.items() if key != "name"}
-    if settings.adapters["name"] == "none":
+        options |= {"quantization_config": four_bits(dtype), "device_map": {"": device}}
+    model = causal_model("pretrained", settings.pretrained, **options)
+    model = apply_method(settings.method, model, settings.factor, trained, settings.seed).to(device)
+    if adapters.name == "none":
         return model
     from synthlab.huggingface.lora import with_lora
 
-    return with_lora(model, **given, seed=settings.seed)
+    return with_lora(model, **adapters.model_dump(exclude={"name", "base"}), seed=settings.seed)
 
 
 def save(model: Any, tokenizer: Any, settings: Settings) -> Path:
     """Save the trained model atomically into the folder ``model`` of the output; return its path."""
-    if settings.merge and settings.adapters["name"] != "none":
+    if settings.merge and settings.adapters.name != "none":
         from synthlab.huggingface.lora import merged
 
         model = merged(model)
@@ -92,24 +88,21 @@ def load(output: str | Path) -> Any:
 
     Raises:
         InputError: There is no finished extension, or its files are damaged, or the pretrained model, which adapters
-            need, no longer exists; or its method is a class of the user, since nothing that a folder names is imported.
+            need, no longer exists.
     """
     folder = Path(output, MODEL)
     settings = read_settings(Path(output))
     if settings is None or not folder.is_dir():
         raise InputError(f"output={output}: holds no finished extension")
-    if settings.method["name"] not in METHODS:
-        known = ", ".join(METHODS)
-        raise InputError(f"output={output}: method={settings.method['name']}: cannot be opened; choose from {known}")
-    if settings.merge or settings.adapters["name"] == "none":
+    if settings.merge or settings.adapters.name == "none":
         model = causal_model("output", folder)
         trained = trained_length(settings, model.config)  # of CLEX, the only method that needs it
         with catch_load_errors("output", folder):
-            return METHODS.build(settings.method).apply(model, settings.factor, trained, settings.seed, folder).eval()
+            return apply_method(settings.method, model, settings.factor, trained, settings.seed, folder).eval()
     import peft  # pyright: ignore[reportMissingImports]
 
     # Built as for training, from the pretrained model and new adapters, which then get the trained values.
-    model = with_adapters(extend_frequencies(settings), settings)
+    model = build_model(settings)
     with catch_load_errors("output", folder):
         peft.set_peft_model_state_dict(model, peft.load_peft_weights(str(folder), device="cpu"))
     return model.eval()

@@ -52,7 +52,7 @@ def plan_windows(settings: Settings, trained: int, heads: int) -> WindowPlan:
     if "factor" in given and given["factor"] is None:
         given["factor"] = math.ceil(full / window)
     sampler = SAMPLERS.build(given)
-    if settings.method["name"] == "clex" and min(sampler.reach(window), full) <= trained:
+    if settings.method.name == "clex" and min(sampler.reach(window), full) <= trained:
         raise InputError(
             f"method=clex: has weights that only training beyond {trained} tokens affects; choose larger "
             f"positions, such as positions=clex, or a larger window than {window}, and a factor of 2 or more"
