@@ -1,7 +1,4 @@
-"""CLEX for causal models of Hugging Face's Transformers that have rotary positions. Needs the extra ``lm``.
-
-No other module imports this one, so that the rest works without Transformers.
-"""
+"""CLEX for causal models of Hugging Face's Transformers that have rotary positions. Needs the extra ``lm``."""
 
 from pathlib import Path
 from typing import Any, cast
@@ -13,9 +10,10 @@ from torch import Tensor, nn
 
 from synthlab.config.registry import Registry
 from synthlab.errors import InputError, describe_missing
-from synthlab.huggingface.padding import count_tokens_alone
+from synthlab.huggingface.sparse_attention import name_arguments
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.clex import CLEX
+from synthlab.models.language_model import token_positions
 
 try:
     from transformers import PreTrainedModel  # pyright: ignore[reportMissingImports]  # of the extra lm
@@ -71,12 +69,10 @@ def with_clex(
 ) -> PreTrainedModel:
     """Replace the frequencies of a causal model with rotary positions by the learned ones of ``CLEX``.
 
-    They are learned only if training exceeds ``trained`` tokens: by longer texts, or by ``position_ids`` in the
-    batches, such as those of ``synthlab.positions.samplers.ClexPositions``. Untrained, the model's output is unchanged
-    for a text of ``trained`` tokens, and that of NTK-aware interpolation by 2t - 1 for a longer one.
-
-    ``save_pretrained`` saves the weights of CLEX with the others. ``from_pretrained`` warns that it does not know them
-    and makes the plain model; this function then loads them from the same folder, given as ``weights``.
+    They are learned only if training exceeds ``trained`` tokens: by longer texts, or by ``position_ids``, such as those
+    of ``synthlab.positions.samplers.ClexPositions``. Untrained, they are those of NTK-aware interpolation by 2t - 1.
+    ``save_pretrained`` saves the weights of CLEX with the others. ``from_pretrained`` makes the plain model; this
+    function then loads them from the same folder, given as ``weights``.
 
     Args:
         model: Llama, Mistral, Qwen2, GPT-NeoX or another whose ``rotary_emb`` is plain RoPE. It is changed.
@@ -126,11 +122,20 @@ def with_clex(
     if weights is not None:
         _load(clex, Path(weights))
     body.rotary_emb = CLEXRotaryEmbedding(clex, width).to(plain.inv_freq.device)
-    model.register_forward_pre_hook(count_tokens_alone, with_kwargs=True)
+    model.register_forward_pre_hook(_count_tokens_alone, with_kwargs=True)
     config.use_cache = False
     if model.generation_config is not None:
         model.generation_config.use_cache = False
     return model
+
+
+def _count_tokens_alone(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[()], dict[str, Any]]:
+    """Give a call that has none positions without its padding, which Transformers would count too."""
+    given = name_arguments(model, args, kwargs)
+    mask = given.get("attention_mask")
+    if given.get("position_ids") is None and mask is not None and mask.ndim == 2 and not mask.all():
+        given["position_ids"] = token_positions(mask.bool())
+    return (), given
 
 
 def _load(clex: CLEX, folder: Path) -> None:

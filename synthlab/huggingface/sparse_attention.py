@@ -14,7 +14,7 @@ from torch.utils.hooks import RemovableHandle
 from synthlab.errors import InputError
 from synthlab.finetuning.patterns import PATTERNS, Pattern
 
-KERNELS = ("eager", "sdpa", "synthlab_relative")  # the attention functions that accept a mask for each head
+KERNELS = ("eager", "sdpa")  # the attention functions that accept a mask for each head
 
 
 def sparse_in_training(model: nn.Module, name: str, **arguments: Any) -> RemovableHandle:
@@ -50,7 +50,7 @@ def sparse_in_training(model: nn.Module, name: str, **arguments: Any) -> Removab
     def use(module: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]] | None:
         if not module.training:
             return None
-        given = dict(zip(inspect.signature(module.forward).parameters, args, strict=False)) | kwargs
+        given = name_arguments(module, args, kwargs)
         mask = given.get("attention_mask")
         if mask is not None and not mask.all():
             raise InputError("attention_mask: has zeros; must be all ones, because groups divide whole windows")
@@ -61,19 +61,10 @@ def sparse_in_training(model: nn.Module, name: str, **arguments: Any) -> Removab
 
 
 def pattern_mask(model: Any, pattern: Pattern, rows: int, length: int) -> Shaped[Tensor, "B H T T"]:
-    """Return the mask of a pattern in the form of the model's attention.
+    """Return the mask of a pattern for ``rows`` texts of ``length`` tokens, as the model's attention takes it.
 
-    Args:
-        model: A causal model of Transformers.
-        pattern: The pattern.
-        rows: B, the number of texts.
-        length: T, the tokens of each.
-
-    Returns:
-        True where a query sees a key, for sdpa; for eager attention 0 there, and the least number elsewhere.
-
-    Raises:
-        InputError: The pattern does not fit the heads or the length, or the model's attention function accepts no mask.
+    That is True where a query sees a key, for sdpa; for eager attention 0 there, and the least number elsewhere. Raises
+    InputError if the pattern does not fit the heads or the length, or the attention function accepts no mask.
     """
     kernel = model.config._attn_implementation
     if kernel not in KERNELS:
@@ -84,4 +75,9 @@ def pattern_mask(model: Any, pattern: Pattern, rows: int, length: int) -> Shaped
     return torch.zeros_like(seen, dtype=model.dtype).masked_fill(~seen, torch.finfo(model.dtype).min)
 
 
-__all__ = ["pattern_mask", "sparse_in_training"]
+def name_arguments(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call by keyword, for a forward pre-hook."""
+    return dict(zip(inspect.signature(module.forward).parameters, args, strict=False)) | kwargs
+
+
+__all__ = ["name_arguments", "pattern_mask", "sparse_in_training"]
