@@ -8,13 +8,12 @@ registers the model with Transformers' ``AutoModelForCausalLM``.
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, cast
 
 import torch
-from pydantic import Field, create_model
 from torch import Tensor
 
-from synthlab.config.registry import STRICT, show, validate
+from synthlab.config.registry import show
 from synthlab.errors import InputError, describe_missing
 from synthlab.language.config import LanguageConfig
 from synthlab.language.trained import TrainedLanguage
@@ -47,19 +46,9 @@ SHOWN = 80  # the most characters of a folder's content that a message repeats
 
 
 SIZES = ("width", "depth", "heads", "mlp_ratio", "norm", "attention", "init_scale")  # the keys of conf/model
-
-# Any: the lab's registries check it when a model is made. Transformers' Trainer adds the tokens of its tokenizer.
-_FIELDS: dict[str, Any] = {
-    "model_type": (Literal["synthlab"], ...),
-    **dict.fromkeys(("vocab_size", "encoding", *SIZES), (Any, None)),
-    "max_position_embeddings": (Annotated[int | None, Field(ge=1)], None),
-    "use_cache": (bool, True),
-    "dtype": (Literal["float32", "float64", "float16", "bfloat16"] | None, None),
-    "architectures": (list[str] | None, None),
-    "transformers_version": (str | None, None),
-    **dict.fromkeys(("pad_token_id", "bos_token_id", "eos_token_id"), (Annotated[int | None, Field(ge=0)], None)),
-}
-SAVED = create_model("SAVED", __config__=STRICT, **_FIELDS)
+# The keys of a saved config. Transformers' Trainer adds the tokens of its tokenizer.
+KNOWN = {"model_type", "vocab_size", "encoding", *SIZES, "max_position_embeddings", "use_cache", "dtype"}
+KNOWN |= {"architectures", "transformers_version", "pad_token_id", "bos_token_id", "eos_token_id"}
 
 
 class SynthlabConfig(PreTrainedConfig):
@@ -98,21 +87,16 @@ class SynthlabConfig(PreTrainedConfig):
         Arguments are those of Transformers, which are not checked here.
 
         Raises:
-            InputError: It has a key that the lab does not write, or a value of a wrong type. Some of Transformers' own
-                keys fetch code, such as ``attn_implementation`` and ``quantization_config``.
+            InputError: It has a key that the lab does not write. Some of Transformers' own keys fetch code, such as
+                ``attn_implementation`` and ``quantization_config``.
         """
-        try:
-            validate(SAVED, config_dict, "config")
-        except InputError as error:
-            raise InputError(" ".join(error.lines[0].split())) from None
+        if unknown := sorted(set(config_dict) - KNOWN):
+            raise InputError(f"config.{unknown[0]:.{SHOWN}}: unknown key; a model of the lab has none of that name")
         return super().from_dict(config_dict, **kwargs)
 
 
 class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
-    """A language model of the lab, with the interface of Transformers' causal models.
-
-    Its parameters are those of ``LanguageModel``, an ensemble of one.
-    """
+    """A language model of the lab, an ensemble of one, with the interface of Transformers' causal models."""
 
     config_class = SynthlabConfig
     accepts_loss_kwargs = False  # its loss is a mean over the batch
@@ -143,16 +127,14 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
             input_ids: Tokens, which follow those of the cache. Padding may be any number.
             attention_mask: 0 for padding, at either end, 1 for tokens; [B, cached + T]. A text's positions count from
                 its own first token. All ones by default.
-            past_key_values: The cache of the tokens before these, one that grows. None for an encoding that depends on
-                the length of the text, where each token changes those before it.
+            past_key_values: The cache of the tokens before these, one that grows; of an encoding that depends on the
+                length of the text, None.
             labels: Tokens [B, T], which the model shifts; -100 is ignored in the loss.
             use_cache: True to return a cache; by default ``config.use_cache``.
-            others: Further arguments of Transformers; any that is not None or False is refused.
+            others: Further arguments of Transformers, which must be None or False.
 
         Raises:
-            InputError: There are more tokens than the encoding has positions, a token is not in the vocabulary, the
-                mask has a wrong shape, the cache is static or the encoding's keys cannot be cached, or another argument
-                is given, such as ``position_ids``.
+            InputError: An argument does not fit the model.
         """
         given = [name for name, value in others.items() if value is not None and value is not False]
         if given:
@@ -171,7 +153,10 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
         is_token = self._is_token(input_ids, attention_mask, 0 if cache is None else cache.get_seq_length())
         shared = continue_text(self.transformer.encoding, is_token, input_ids.shape[1])
         tokens = [replace(shared, cache=_extension(cache, layer)) for layer in range(self.config.depth)]
-        input_ids = self._check_tokens(input_ids.masked_fill(~is_token[:, -input_ids.shape[1] :], 0))
+        input_ids = input_ids.masked_fill(~is_token[:, -input_ids.shape[1] :], 0)
+        outside = input_ids[(input_ids < 0) | (input_ids >= self.config.vocab_size)]
+        if len(outside):
+            raise InputError(f"input_ids={outside[0].item()}: must be a token from 0 to {self.config.vocab_size - 1}")
         logits = self.transformer.logits(input_ids[None], tokens)[0]
         loss = None if labels is None else self.loss_function(logits, labels, vocab_size=self.config.vocab_size)
         return CausalLMOutputWithPast(loss=loss, logits=logits, past_key_values=cache)
@@ -212,13 +197,6 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
                 f"input_ids: one text has {is_token.sum(-1).max()} tokens; encoding={name} takes {longest}"
             )
         return is_token
-
-    def _check_tokens(self, input_ids: Tensor) -> Tensor:
-        """Return ``input_ids``. Raises InputError unless all are in the vocabulary."""
-        outside = input_ids[(input_ids < 0) | (input_ids >= self.config.vocab_size)]
-        if len(outside):
-            raise InputError(f"input_ids={outside[0].item()}: must be a token from 0 to {self.config.vocab_size - 1}")
-        return input_ids
 
     def _init_weights(self, module):
         # The weights are the run's. Loading clears what is not saved with them, such as the slopes of ALiBi.

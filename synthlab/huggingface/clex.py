@@ -1,7 +1,7 @@
-"""CLEX for causal models of Hugging Face's Transformers that have rotary positions. Needs the extra ``lm``."""
+"""CLEX for causal models of Hugging Face's Transformers that have rotary positions."""
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -9,16 +9,11 @@ from safetensors import safe_open
 from torch import Tensor, nn
 
 from synthlab.config.registry import Registry
-from synthlab.errors import InputError, describe_missing
+from synthlab.errors import InputError
 from synthlab.huggingface.sparse_attention import name_arguments
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.clex import CLEX
 from synthlab.models.language_model import token_positions
-
-try:
-    from transformers import PreTrainedModel  # pyright: ignore[reportMissingImports]  # of the extra lm
-except ImportError as error:
-    raise ImportError(describe_missing("synthlab.huggingface.clex", "transformers", "lm")) from error
 
 SAVED = ".rotary_emb.clex."  # part of the names of its weights
 
@@ -26,9 +21,7 @@ SAVED = ".rotary_emb.clex."  # part of the names of its weights
 class CLEXRotaryEmbedding(nn.Module):
     """A replacement of a model's ``rotary_emb`` with the frequencies of ``CLEX``: one network for all layers.
 
-    Args:
-        clex: CLEX of one head, one model.
-        width: The rotated dimensions of a head.
+    ``clex`` is CLEX of one head and one model, ``width`` the rotated dimensions of a head.
     """
 
     def __init__(self, clex: CLEX, width: int):
@@ -38,14 +31,9 @@ class CLEXRotaryEmbedding(nn.Module):
     def forward(
         self, x: Float[Tensor, "B T D"], position_ids: Int[Tensor, "#B T"]
     ) -> tuple[Float[Tensor, "#B T width"], Float[Tensor, "#B T width"]]:
-        """Return the cosine and the sine of each token's angles, as attention of Transformers takes them.
+        """Return the cosine and the sine of each token's angles, in the type of ``x``.
 
-        Args:
-            x: A tensor with the required type.
-            position_ids: The position of each token. Each text begins at 0.
-
-        Raises:
-            InputError: All texts begin at later positions, as after a cache: its keys were rotated for a shorter text.
+        Raises InputError if all texts begin at later positions than 0, as after a cache.
         """
         if position_ids.min() > 0:
             raise InputError(
@@ -59,14 +47,14 @@ class CLEXRotaryEmbedding(nn.Module):
 
 
 def with_clex(
-    model: PreTrainedModel,
+    model: Any,
     factor: int,
     trained: int | None = None,
     hidden: int = 1,
     steps: int = 8,
     seed: int = 0,
     weights: str | Path | None = None,
-) -> PreTrainedModel:
+) -> Any:
     """Replace the frequencies of a causal model with rotary positions by the learned ones of ``CLEX``.
 
     They are learned only if training exceeds ``trained`` tokens: by longer texts, or by ``position_ids``, such as those
@@ -101,7 +89,7 @@ def with_clex(
         >>> extended(torch.arange(100)[None] % 11).logits.shape
         torch.Size([1, 100, 11])
     """
-    body, config = model.base_model, cast(Any, model.config)
+    body, config = model.base_model, model.config
     plain: Any = getattr(body, "rotary_emb", None)
     if getattr(plain, "rope_type", None) != "default":
         found = getattr(plain, "rope_type", type(plain).__name__)

@@ -11,7 +11,7 @@ from typing import Any
 from synthlab.errors import InputError, describe_missing, format_error, is_of_memory
 
 try:
-    from transformers import AutoModelForCausalLM  # pyright: ignore[reportMissingImports]
+    from transformers import AutoModelForCausalLM, AutoTokenizer  # pyright: ignore[reportMissingImports]
 except ImportError as error:
     raise ImportError(describe_missing("synthlab.huggingface.loading", "transformers", "lm")) from error
 
@@ -62,6 +62,12 @@ def causal_model(field: str, name: str | os.PathLike[str], **options: Any) -> An
     model, info = loaded
     check_weights(field, name, info)
     return model
+
+
+def open_tokenizer(field: str, name: str) -> Any:
+    """Open a tokenizer of Transformers, without running code of its folder; arguments as for ``causal_model``."""
+    with catch_load_errors(field, name):
+        return AutoTokenizer.from_pretrained(name, trust_remote_code=False)
 
 
 def check_weights(field: str, name: object, info: Mapping[str, Any]) -> None:

@@ -3,9 +3,7 @@
 Needs the extra ``extend``. No other module of the library imports this one, so that the rest works without peft.
 """
 
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, cast
 
 import torch
@@ -13,6 +11,7 @@ from torch import nn
 
 from synthlab.errors import InputError, describe_missing, require
 from synthlab.finetuning.quantization import BLOCK
+from synthlab.huggingface.loading import silence
 
 try:
     import peft  # pyright: ignore[reportMissingImports]  # of the extra extend
@@ -113,7 +112,7 @@ def merged(model: Any) -> Any:
 
 
 def _add_adapters(model: Any, config: Any, seed: int = 0) -> Any:
-    with _ignore_peft_warnings(), torch.random.fork_rng(devices=[]):
+    with silence(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return peft.get_peft_model(model, config)
 
@@ -145,14 +144,6 @@ def _list_fully_trained(model: Any, train: Sequence[str]) -> list[str]:
     if "norms" in train:
         names += [name for name, each in model.named_modules() if type(each).__name__.endswith("Norm")]
     return names + [name.removesuffix(".clex") for name, _ in model.named_modules() if name.endswith("rotary_emb.clex")]
-
-
-@contextmanager
-def _ignore_peft_warnings() -> Iterator[None]:
-    with warnings.catch_warnings():
-        # peft 0.21.2 asks Transformers 5.23 for an attribute that was renamed there.
-        warnings.filterwarnings("ignore", "`is_gradient_checkpointing` is deprecated", FutureWarning)
-        yield
 
 
 __all__ = ["four_bits", "merged", "with_lora"]

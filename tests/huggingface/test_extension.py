@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from support import wing
 from support.language_models import LENGTH, pretrained, tiny
 from synthlab.errors import InputError
 
@@ -96,11 +97,13 @@ def test_every_method_and_recipe_trains_and_loads(lab, extend, tmp_path, words):
     assert logits(model).shape[1] == 2 * LENGTH
     if "float" in words:
         return
-    from synthlab.huggingface.extension.models import load_tokenizer, read_settings
+    from synthlab.huggingface.extension.models import read_settings
     from synthlab.huggingface.extension.texts import read_tokens, split_tokens
 
     settings = read_settings(tmp_path / "out")
-    tested = split_tokens(read_tokens(lab.texts, load_tokenizer(settings)), 0.1)[1]
+    tested = split_tokens(read_tokens(lab.texts, wing.loading.open_tokenizer("pretrained", settings.pretrained)), 0.1)[
+        1
+    ]
     texts = tested[: 4 * LENGTH].view(2, 2 * LENGTH)
     found = lab.losses(model, texts, LENGTH, torch.float32)
     assert found.within == pytest.approx(kept["after"]["within"], abs=1e-4)

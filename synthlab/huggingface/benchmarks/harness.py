@@ -4,9 +4,10 @@ import hashlib
 import json
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import chdir, nullcontext
 from difflib import get_close_matches
+from functools import partial
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -24,7 +25,11 @@ from synthlab.huggingface.benchmarks.ruler import check_room
 from synthlab.huggingface.benchmarks.scores import ALL, COLUMNS, GROUP_OF, longbench_groups, make_rows
 from synthlab.huggingface.cache import Cache
 from synthlab.huggingface.loading import silence
+from synthlab.huggingface.perplexity.evaluation import OF_TASKS, catch_write_errors, write_files
+from synthlab.huggingface.perplexity.models import Opened
+from synthlab.huggingface.perplexity.settings import Settings
 from synthlab.output import tell
+from synthlab.storage.files import Folder
 
 try:
     import lm_eval  # pyright: ignore[reportMissingImports]
@@ -97,7 +102,7 @@ def evaluate_tasks(
     was_training = model.training
     try:
         opened = open_tasks(tasks, tokenizer, task_data, lengths, seed)
-        return score_tasks(HarnessModel(model, tokenizer, max_length, batch_size), opened, limit, seed)
+        return _score_all(HarnessModel(model, tokenizer, max_length, batch_size), opened, limit, seed)
     finally:
         model.train(was_training)
 
@@ -130,7 +135,27 @@ def open_tasks(
     return opened
 
 
-def score_tasks(
+def prepare_tasks(settings: Settings, opened: Opened) -> Callable[[], tuple[pd.DataFrame, list[str]]]:
+    """Open the tasks of ``synthlab evaluate``, and return a function that scores them and writes their table.
+
+    It returns the table and the files, and records the scores of each task for later calls with the same model, samples
+    and settings. Both raise InputError.
+    """
+    tasks = open_tasks(settings.tasks, opened.tokenizer, settings.task_data, settings.lengths, settings.seed)
+    return partial(_write_scores, settings, opened, tasks)
+
+
+def _write_scores(settings: Settings, opened: Opened, tasks: Sequence[OpenTask]) -> tuple[pd.DataFrame, list[str]]:
+    lm, model = HarnessModel(opened.model, opened.tokenizer), opened.fingerprint + opened.tokenizer_fingerprint
+    cache = Cache(Folder(settings.folder), Scores)
+    with catch_write_errors(settings):
+        table = _score_all(lm, tasks, settings.task_limit, settings.seed, cache, model)
+    about = settings.model_dump(include={"model", "tokenizer", "dtype", "lengths", "seed"} | OF_TASKS)
+    folder = f"tasks-{hashlib.sha256(json.dumps([model, about]).encode()).hexdigest()[:16]}"
+    return table, write_files(settings, folder, {"tasks.csv": table.to_csv(index=False).encode()}, about)
+
+
+def _score_all(
     lm: HarnessModel,
     tasks: Sequence[OpenTask],
     limit: int | None,
@@ -138,20 +163,7 @@ def score_tasks(
     cache: Cache[Scores] | None = None,
     model: str = "",
 ) -> pd.DataFrame:
-    """Return the table of ``evaluate_tasks`` for opened tasks.
-
-    Args:
-        lm: The model.
-        tasks: The tasks.
-        limit: The largest number of samples of each.
-        seed: The seed of the harness's random choices.
-        cache: Where scores of each task are recorded and read by later calls; none by default.
-        model: A checksum of everything that decides the model's output, its tokenizer included.
-
-    Raises:
-        InputError: Data cannot be evaluated.
-        OSError: The cache cannot be written.
-    """
+    """Return the table of ``evaluate_tasks``. Raises InputError, and OSError if the cache cannot be written."""
     rows, cut = [], 0
     for number, each in enumerate(tasks, 1):
         identity = _identify(each, limit, seed, lm.max_length, model)

@@ -4,14 +4,10 @@ import copy
 from typing import Any
 
 import torch
+from lm_eval.models.huggingface import HFLM  # pyright: ignore[reportMissingImports]
+from lm_eval.models.utils_hf import stop_sequences_criteria  # pyright: ignore[reportMissingImports]
 
-from synthlab.errors import InputError, describe_missing
-
-try:
-    from lm_eval.models.huggingface import HFLM  # pyright: ignore[reportMissingImports]
-    from lm_eval.models.utils_hf import stop_sequences_criteria  # pyright: ignore[reportMissingImports]
-except ImportError as error:
-    raise ImportError(describe_missing("synthlab.huggingface.benchmarks", "lm_eval", "evaluate")) from error
+from synthlab.errors import InputError
 
 UNBOUNDED = 10**9  # number of tokens, for encodings without a longest text
 

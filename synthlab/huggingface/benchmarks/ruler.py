@@ -43,14 +43,4 @@ def _tracking(encode: Encode, _: int) -> int:
     return EXAMPLE + len(encode(f"{text} {names}")) + 30
 
 
-def _frequent_words(encode: Encode, _: int) -> int:
-    """Count the tokens of a text in which the third word occurs once; it has 50 tokens for each of 4 words."""
-    template = import_module("lm_eval.tasks.ruler.fwe_utils").TEMPLATE
-    return max(200, len(encode(template.format(context=" ".join(["qwzxkv"] * 32), query=""))))
-
-
-SHORTEST: dict[str, Callable[[Encode, int], int]] = {
-    "ruler_cwe": _common_words,
-    "ruler_vt": _tracking,
-    "ruler_fwe": _frequent_words,
-}
+SHORTEST: dict[str, Callable[[Encode, int], int]] = {"ruler_cwe": _common_words, "ruler_vt": _tracking}

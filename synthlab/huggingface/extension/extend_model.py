@@ -13,7 +13,6 @@ from synthlab.huggingface.extension.models import (
     SETTINGS,
     build_model,
     load_config,
-    load_tokenizer,
     read_json,
     read_settings,
     save,
@@ -22,6 +21,7 @@ from synthlab.huggingface.extension.models import (
 from synthlab.huggingface.extension.settings import BOOKKEEPING, Settings
 from synthlab.huggingface.extension.texts import Losses, cut_rows, measure_losses, read_tokens, split_tokens
 from synthlab.huggingface.extension.training import make_arguments, plan_windows, train_in_place
+from synthlab.huggingface.loading import open_tokenizer
 from synthlab.huggingface.sparse_attention import sparse_in_training
 from synthlab.output import say
 from synthlab.storage.files import write_whole
@@ -34,7 +34,7 @@ def extend(settings: Settings) -> None:
     if device == "cpu" and settings.dtype == "float16":
         raise InputError("dtype=float16: needs a GPU; choose bfloat16 or float32")
     _check_output(settings, output)
-    config, tokenizer = load_config(settings), load_tokenizer(settings)
+    config, tokenizer = load_config(settings), open_tokenizer("pretrained", settings.pretrained)
     rank, width = settings.adapters.rank, config.hidden_size
     if settings.adapters.name != "none" and rank > width:
         raise InputError(f"adapters.rank={rank}: must be at most {width}, the width of the model")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoTokenizer  # pyright: ignore[reportMissingImports]
+from transformers import AutoConfig  # pyright: ignore[reportMissingImports]
 
 from synthlab.config.registry import validate
 from synthlab.errors import InputError, format_error
@@ -30,12 +30,6 @@ def load_config(settings: Settings) -> Any:
         found = rope.get("rope_type", "no RoPE")
         raise InputError(f"pretrained={settings.pretrained}: has {found}; must have plain RoPE, of type default")
     return config
-
-
-def load_tokenizer(settings: Settings) -> Any:
-    """Open the tokenizer of the pretrained model."""
-    with catch_load_errors("pretrained", settings.pretrained):
-        return AutoTokenizer.from_pretrained(settings.pretrained, trust_remote_code=False)
 
 
 def trained_length(settings: Settings, config: Any) -> int:

@@ -101,43 +101,41 @@ def make_arguments(settings: Settings, device: str) -> TrainingArguments:
 
     Raises InputError for settings that it refuses, before anything is written.
     """
+    how = settings.training
+    given: dict[str, Any] = {
+        "output_dir": str(Path(settings.output, CHECKPOINTS)),
+        "max_steps": how.steps,
+        "per_device_train_batch_size": how.batch,
+        "gradient_accumulation_steps": how.accumulate,
+        "optim": how.optimizer,
+        "learning_rate": how.lr,
+        "warmup_steps": how.warmup,
+        "lr_scheduler_type": how.schedule,
+        "max_grad_norm": how.clip,
+        "weight_decay": how.weight_decay,
+        "activation_checkpointing": how.checkpointing,
+        # The reentrant way needs gradients of the embeddings.
+        "activation_checkpointing_kwargs": {"use_reentrant": False},
+        "bf16": settings.dtype == "bfloat16",
+        "fp16": settings.dtype == "float16",
+        "use_cpu": device == "cpu",
+        "dataloader_pin_memory": device != "cpu",
+        "seed": settings.seed % 2**32,
+        "save_strategy": "steps",
+        "save_steps": how.save_every,
+        "save_total_limit": 1,
+        "logging_steps": max(1, how.steps // 20),
+        "report_to": [],
+        "disable_tqdm": True,
+        "remove_unused_columns": False,
+    }
     try:
-        arguments = _arguments(settings, device)
+        arguments = TrainingArguments(**given)
         stand_in: Any = nn.Identity()  # some optimizers need a model to be found
         Trainer.get_optimizer_cls_and_kwargs(arguments, stand_in)  # raises if the optimizer is not installed
         return arguments
     except (ValueError, ImportError, RuntimeError) as error:
         raise InputError(f"training: {format_error(error)[:300]}") from None
-
-
-def _arguments(settings: Settings, device: str) -> TrainingArguments:
-    how = settings.training
-    return TrainingArguments(
-        str(Path(settings.output, CHECKPOINTS)),
-        max_steps=how.steps,
-        per_device_train_batch_size=how.batch,
-        gradient_accumulation_steps=how.accumulate,
-        optim=how.optimizer,
-        learning_rate=how.lr,
-        warmup_steps=how.warmup,
-        lr_scheduler_type=how.schedule,
-        max_grad_norm=how.clip,
-        weight_decay=how.weight_decay,
-        activation_checkpointing=how.checkpointing,
-        activation_checkpointing_kwargs={"use_reentrant": False},  # the reentrant way needs gradients of the embeddings
-        bf16=settings.dtype == "bfloat16",
-        fp16=settings.dtype == "float16",
-        use_cpu=device == "cpu",
-        dataloader_pin_memory=device != "cpu",
-        seed=settings.seed % 2**32,
-        save_strategy="steps",
-        save_steps=how.save_every,
-        save_total_limit=1,
-        logging_steps=max(1, how.steps // 20),
-        report_to=[],
-        disable_tqdm=True,
-        remove_unused_columns=False,
-    )
 
 
 class _PrintProgress(TrainerCallback):

@@ -8,7 +8,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -33,13 +33,6 @@ OF_TASKS = {"tasks", "task_data", "task_limit"}
 NO_MOMENT = {"pdf": {"CreationDate": None, "Producer": None, "Creator": None}, "png": {"Software": None}}
 
 
-class Documents(NamedTuple):
-    """The documents that are as long as the longest length, and the number of all."""
-
-    kept: list[Document]
-    found: int
-
-
 def evaluate_texts(settings: Settings, opened: Opened) -> tuple[Tables, list[str]]:
     """Measure a model on the texts of the settings, and write tables, a figure and the settings.
 
@@ -53,19 +46,19 @@ def evaluate_texts(settings: Settings, opened: Opened) -> tuple[Tables, list[str
         InputError: A text cannot be read, or none is long enough; the model does not know a token; a result is not
             finite; or the folder of results cannot be written.
     """
-    documents = tokenize_documents(settings, opened)
+    documents, number = tokenize_documents(settings, opened)
     begin = opened.begin if opened.bos == "window" else None
     model = (opened.fingerprint, f"{opened.bos} {begin}")
-    asked = [(task.identity(*model), task) for task in _list_measurements(settings, documents.kept)]
+    asked = [(task.identity(*model), task) for task in _list_measurements(settings, documents)]
     cache = Cache(Folder(settings.folder), Part)
     once = dict(asked)  # equal documents share a part
     done = {identity: part for identity in once if (part := cache.read(identity)) is not None}
     missing = {identity: task for identity, task in once.items() if identity not in done}
     cost = sum(task.cost() for task in missing.values())
-    short = documents.found - len(documents.kept)
+    short = number - len(documents)
     lack = f"; {short} have fewer than {max(settings.lengths):,} tokens" if short else ""
     recorded = f"; {len(done)} of {len(once)} parts are recorded" if done else ""
-    tell(f"documents: {len(documents.kept)} of {documents.found}{lack}", f"cost: {cost:,} tokens{recorded}")
+    tell(f"documents: {len(documents)} of {number}{lack}", f"cost: {cost:,} tokens{recorded}")
     scorer = CausalScorer(opened.model, settings.batch, begin, f"model={settings.model}")
     seconds = 0.1 if sys.stderr is not None and sys.stderr.isatty() else 30  # between two lines of progress
     shown = {"unit": "token", "unit_scale": True, "mininterval": seconds, "leave": False, "disable": not cost}
@@ -76,13 +69,13 @@ def evaluate_texts(settings: Settings, opened: Opened) -> tuple[Tables, list[str
             bar.update(task.cost())
     tables = make_tables([(task, done[identity]) for identity, task in asked])
     about = settings.model_dump(exclude={"device", "batch"} | OF_TASKS)
-    about |= {"bos": opened.bos, "documents_found": documents.found, "documents_kept": len(documents.kept)}
+    about |= {"bos": opened.bos, "documents_found": number, "documents_kept": len(documents)}
     folder = hashlib.sha256("".join(sorted(identity for identity, _ in asked)).encode()).hexdigest()[:16]
     return tables, write_files(settings, folder, _draw_files(settings, tables), about)
 
 
-def tokenize_documents(settings: Settings, opened: Opened) -> Documents:
-    """Return the documents as tokens, without those that are shorter than the longest length.
+def tokenize_documents(settings: Settings, opened: Opened) -> tuple[list[Document], int]:
+    """Return the documents that are as long as the longest length, as tokens, and the number of all.
 
     Raises InputError if a text cannot be read, the model does not know a token, or no document is long enough.
     """
@@ -104,7 +97,7 @@ def tokenize_documents(settings: Settings, opened: Opened) -> Documents:
     if not kept:
         what = f"the longest of {found} documents has {most} tokens"
         raise InputError(f"texts={settings.texts}: {what}; lengths={settings.lengths} need {longest} or more")
-    return Documents(kept, found)
+    return kept, found
 
 
 def _list_measurements(settings: Settings, documents: list[Document]) -> list[Measurement]:

@@ -10,14 +10,12 @@ from typing import Any, NamedTuple, cast
 
 import torch
 from torch import nn
-from transformers import AutoTokenizer  # pyright: ignore[reportMissingImports]
 
 from synthlab.errors import InputError
 from synthlab.huggingface.bridge import byte_tokenizer, to_huggingface
-from synthlab.huggingface.loading import catch_load_errors, causal_model
+from synthlab.huggingface.loading import causal_model, open_tokenizer
 from synthlab.huggingface.perplexity.settings import Settings
 from synthlab.language.trained import TrainedLanguage
-from synthlab.output import tell
 from synthlab.storage.store import IDENTITY, Store
 from synthlab.training.devices import find_device
 
@@ -68,19 +66,19 @@ def open_with_tokenizer(settings: Settings) -> Opened:
     """
     device, dtype = find_device(settings.device), getattr(torch, settings.dtype)
     run = _open_run(settings)
-    if run is not None:
-        model: Any = to_huggingface(run).to(dtype)
-    else:
-        _check_place(settings.model)
+    if run is None:
         model = causal_model("model", settings.model, dtype=dtype)
-    tokenizer = _open_tokenizer(settings, run)
+    else:
+        model = cast(Any, to_huggingface(run)).to(dtype)
+    name = settings.tokenizer or (settings.model if run is None else BYTES)
+    tokenizer = byte_tokenizer() if name == BYTES else open_tokenizer("tokenizer", name)
     vocabulary = model.config.get_text_config().vocab_size
     if tokenizer.vocab_size > vocabulary:
         raise InputError(
             f"tokenizer={settings.tokenizer or settings.model}: has {tokenizer.vocab_size} tokens; the model knows "
             f"{vocabulary}, so it must be another's"
         )
-    begin = tokenizer.bos_token_id
+    begin: Any = tokenizer.bos_token_id
     if begin is None and settings.bos in ("document", "window"):
         raise InputError(f"bos={settings.bos}: the tokenizer has no token to begin a text with; must be none")
     begins_by_itself = begin is not None and tokenizer("", verbose=False)["input_ids"][:1] == [begin]
@@ -100,21 +98,3 @@ def _open_run(settings: Settings) -> TrainedLanguage | None:
     if not isinstance(model, TrainedLanguage) or (language != "text" and not settings.tokenizer):
         raise InputError(f"model={settings.model}: must be a language model that was trained with task=text")
     return model
-
-
-def _check_place(name: str) -> None:
-    """Raise InputError for a name that is neither a folder nor possible on the hub; announce requests to the hub."""
-    if Path(name).exists():
-        return
-    if name.startswith((".", "/", "~")) or name.count("/") > 1 or "\\" in name:
-        kinds = "a folder of Transformers, a name on the hub, or a run of the lab, 16 hexadecimal digits"
-        raise InputError(f"model={name}: there is no such folder; give {kinds}")
-    tell(f"model={name}: is no folder here; asking the hub")
-
-
-def _open_tokenizer(settings: Settings, run: TrainedLanguage | None) -> Any:
-    name = settings.tokenizer or (settings.model if run is None else BYTES)
-    if name == BYTES:
-        return byte_tokenizer()
-    with catch_load_errors("tokenizer", name):
-        return AutoTokenizer.from_pretrained(name, trust_remote_code=False)

@@ -128,7 +128,7 @@ def test_bad_models_are_refused_in_one_line(evaluate, llama, tmp_path):
         assert line in next(each for each in outcome.err.splitlines() if each.startswith("error: "))
         assert "Traceback" not in outcome.err
 
-    refused(tmp_path / "nowhere", "there is no such folder; give a folder")
+    refused(tmp_path / "nowhere", "nowhere: cannot be opened (")
     refused(llama, "bos=document: the tokenizer has no token to begin", "bos=document")
     config = AutoConfig.from_pretrained(llama)
     config.vocab_size = 100
@@ -146,10 +146,10 @@ def test_documents_that_are_too_short_or_of_another_tokenizer_are_refused(llama,
     settings = Settings.from_raw(given)
     opened = open_with_tokenizer(settings)._replace(bos="document", begin=7)
     (tmp_path / "a.txt").write_text("twenty bytes of text")
-    found = tokenize_documents(settings, opened)
-    assert found.found == 1
-    assert found.kept[0].tokens.tolist() == [7, *b"twent"]
-    assert found.kept[0].bytes_per_token == 1
+    [document], number = tokenize_documents(settings, opened)
+    assert number == 1
+    assert document.tokens.tolist() == [7, *b"twent"]
+    assert document.bytes_per_token == 1
     for text, line in (("é" * 9, "tokenizer=.*: has token 195; "), ("", "texts=.*: the longest of 1 documents has 1 ")):
         (tmp_path / "a.txt").write_text(text)
         with pytest.raises(InputError, match=f"^{line}.*$"):
