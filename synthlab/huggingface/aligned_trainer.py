@@ -90,9 +90,7 @@ def huggingface_loss(
 
 @dataclass(frozen=True)
 class Alignment:
-    """The settings of ``AlignedTrainer``, which adds ``alpha`` times the misalignment of two windows.
-
-    Windows have ``length`` tokens.
+    """The settings of ``AlignedTrainer``: ``alpha`` times the misalignment of two windows of ``length`` tokens.
 
     As fractions of ``length``, ``low`` and ``high`` bound the offset of the windows, and ``context`` is the minimal
     context of both where they are compared. ``distance`` is that of ``aligned_loss``. The defaults are the paper's.
@@ -114,8 +112,6 @@ class Alignment:
             (0 <= self.alpha < math.inf, f"alpha={self.alpha}: must be at least 0, and finite"),
             (0 <= self.low <= self.high <= 1, f"{bounds}: must be fractions of length, low at most high"),
             (0 <= self.context <= 1, f"context={self.context}: must be a fraction of length, from 0 to 1"),
-            (self.distance in DISTANCES, f"distance={self.distance}: must be one of {', '.join(DISTANCES)}"),
-            (self.seed >= 0, f"seed={self.seed}: must be at least 0"),
         ]
         if problems := [line for is_allowed, line in allowed if not is_allowed]:
             raise InputError(*problems)
@@ -166,9 +162,8 @@ class AlignedTrainer(Trainer):
         if not model.training:
             return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
         how = self.alignment
-        settings: dict[str, Any] = {"length": how.length, "alpha": how.alpha, "context": how.context}
-        settings |= {"distance": how.distance} | self._sample(inputs)
-        loss = huggingface_loss(model, **settings)
+        settings: dict[str, Any] = {"context": how.context, "distance": how.distance, **self._sample(inputs)}
+        loss = huggingface_loss(model, length=how.length, alpha=how.alpha, **settings)
         parts = torch.stack((torch.ones_like(loss.training), loss.training, loss.misalignment)).detach()
         self._parts = self._parts + parts / getattr(self, "current_gradient_accumulation_steps", 1)
         return (loss.total, loss) if return_outputs else loss.total
@@ -217,6 +212,3 @@ class _Draws(TrainerCallback):
 
     def _begin(self, step: int) -> None:
         self.generator = seed_generator(np.random.SeedSequence((self.seed, step)))
-
-
-__all__ = ["AlignedTrainer", "Alignment", "as_function", "huggingface_loss"]

@@ -43,8 +43,6 @@ except ImportError as error:
 from synthlab.huggingface.loading import catch_load_errors, check_weights
 
 SHOWN = 80  # the most characters of a folder's content that a message repeats
-
-
 SIZES = ("width", "depth", "heads", "mlp_ratio", "norm", "attention", "init_scale")  # the keys of conf/model
 # The keys of a saved config. Transformers' Trainer adds the tokens of its tokenizer.
 KNOWN = {"model_type", "vocab_size", "encoding", *SIZES, "max_position_embeddings", "use_cache", "dtype"}
@@ -211,12 +209,8 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
 def to_huggingface(model: TrainedLanguage) -> SynthlabForCausalLM:
     """Return a trained language model as a model of Transformers, with the same logits to the last bit.
 
-    Args:
-        model: A language model, from ``synthlab.load_model`` or ``Record.model``.
-
-    Returns:
-        A ``PreTrainedModel`` with weights of its own, in evaluation mode: ``save_pretrained``, ``generate``. To load it
-        in another process, import ``synthlab.huggingface.bridge`` and call ``AutoModelForCausalLM.from_pretrained``.
+    It has weights of its own, and is in evaluation mode. To load it from a folder of ``save_pretrained`` in another
+    process, import ``synthlab.huggingface.bridge`` and call ``AutoModelForCausalLM.from_pretrained``.
 
     Raises:
         InputError: The model is no language model with the lab's Transformer; or its encoding draws positions, or is a
@@ -251,8 +245,7 @@ def to_huggingface(model: TrainedLanguage) -> SynthlabForCausalLM:
 def byte_tokenizer() -> PreTrainedTokenizerFast:
     """Return the tokenizer of models of ``task=text``: each byte of a text, in UTF-8, is a token.
 
-    Returns:
-        A tokenizer of 256 tokens. Its padding, on the left, is a token beyond them, which the attention mask excludes.
+    Its padding, on the left, is a token beyond the 256 bytes, which the attention mask excludes.
 
     Example:
         >>> from synthlab.huggingface.bridge import byte_tokenizer

@@ -19,14 +19,10 @@ class Cache(Generic[Result]):
     def read(self, identity: str) -> Result | None:
         """Return a result; None if it is not recorded, or damaged."""
         try:
-            return self.kind.model_validate_json(self.files.read(_path(identity)))
+            return self.kind.model_validate_json(self.files.read(f"parts/{identity[:2]}/{identity}.json"))
         except (OSError, ValueError):  # ValidationError is a ValueError
             return None
 
     def write(self, identity: str, result: Result) -> None:
         """Record a result; raises OSError."""
-        self.files.write(_path(identity), json.dumps(result.model_dump()).encode())
-
-
-def _path(identity: str) -> str:
-    return f"parts/{identity[:2]}/{identity}.json"
+        self.files.write(f"parts/{identity[:2]}/{identity}.json", json.dumps(result.model_dump()).encode())

@@ -137,6 +137,3 @@ def _load(clex: CLEX, folder: Path) -> None:
     if given != needed:
         raise InputError(f"weights={folder}: has {given} of CLEX; must have {needed}")
     clex.load_state_dict(found)
-
-
-__all__ = ["CLEXRotaryEmbedding", "with_clex"]

@@ -113,6 +113,3 @@ class PositionCollator(TrainerCallback):
 
     def on_epoch_begin(self, args, state, control, **kwargs):
         self.made, self.first = 0, state.global_step * args.gradient_accumulation_steps
-
-
-__all__ = ["PositionCollator"]

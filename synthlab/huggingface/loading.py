@@ -22,11 +22,8 @@ SHOWN = 300  # the most characters of a reason
 def catch_load_errors(field: str, name: object) -> Generator[None]:
     """Turn any exception while a folder or a name is opened into one line, ``field=name: ...``.
 
-    A damaged folder can raise anything: errors of JSON, of safetensors, of shapes, of missing classes. Transformers'
-    logs are suppressed meanwhile.
-
-    Raises:
-        InputError: An exception was raised, except for lack of memory.
+    A damaged folder can raise anything: errors of JSON, of safetensors, of shapes, of missing classes. Only a lack of
+    memory is raised as it is. Transformers' logs are suppressed meanwhile.
     """
     try:
         with silence():
@@ -47,13 +44,9 @@ def catch_load_errors(field: str, name: object) -> Generator[None]:
 def causal_model(field: str, name: str | os.PathLike[str], **options: Any) -> Any:
     """Open a causal model of Transformers with all its weights, without running code of its folder.
 
-    Args:
-        field: The name, in errors, of the setting that names the model.
-        name: A folder, or a name on the hub.
-        options: Options of ``from_pretrained``.
-
-    Raises:
-        InputError: There is no such model, it is damaged, or weights are missing or of a wrong shape.
+    ``name`` is a folder or a name on the hub, ``field`` the setting that names it, for errors; ``options`` are those of
+    ``from_pretrained``. Raises InputError if there is no such model, it is damaged, or weights are missing or of a
+    wrong shape.
     """
     with catch_load_errors(field, name):
         loaded: Any = AutoModelForCausalLM.from_pretrained(

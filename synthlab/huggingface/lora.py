@@ -144,6 +144,3 @@ def _list_fully_trained(model: Any, train: Sequence[str]) -> list[str]:
     if "norms" in train:
         names += [name for name, each in model.named_modules() if type(each).__name__.endswith("Norm")]
     return names + [name.removesuffix(".clex") for name, _ in model.named_modules() if name.endswith("rotary_emb.clex")]
-
-
-__all__ = ["four_bits", "merged", "with_lora"]

@@ -20,14 +20,9 @@ class Text(NamedTuple):
 
 
 def read_texts(path: str, key: str = "text") -> Iterator[Text]:
-    """Yield the documents of a file or a folder, sorted by name.
+    """Yield the documents of a file or a folder, sorted by name; ``key`` is that of the text in a line of .jsonl.
 
-    Args:
-        path: The file or the folder.
-        key: The key of the document in a line of .jsonl.
-
-    Raises:
-        InputError: A file cannot be read, or has no text in UTF-8.
+    Raises InputError for a file that cannot be read, or has no text in UTF-8.
     """
     root = Path(path)
     try:

@@ -6,7 +6,6 @@ import os
 import random
 from collections.abc import Callable, Sequence
 from contextlib import chdir, nullcontext
-from difflib import get_close_matches
 from functools import partial
 from importlib.metadata import version
 from itertools import islice
@@ -19,7 +18,7 @@ import pandas as pd
 import torch
 from pydantic import BaseModel, ConfigDict
 
-from synthlab.config.registry import STRICT
+from synthlab.config.registry import STRICT, did_you_mean
 from synthlab.errors import InputError, describe_missing, format_error, is_of_memory
 from synthlab.huggingface.benchmarks.ruler import check_room
 from synthlab.huggingface.benchmarks.scores import ALL, COLUMNS, GROUP_OF, longbench_groups, make_rows
@@ -49,11 +48,6 @@ class OpenTask(NamedTuple):
 
     task: Any
     length: str
-
-    @property
-    def label(self) -> str:
-        """A name that no other opened task has."""
-        return self.task.task_name if self.length == ALL else f"{self.task.task_name}, {self.length}"
 
 
 class Scores(BaseModel):
@@ -156,19 +150,14 @@ def _write_scores(settings: Settings, opened: Opened, tasks: Sequence[OpenTask])
 
 
 def _score_all(
-    lm: HarnessModel,
-    tasks: Sequence[OpenTask],
-    limit: int | None,
-    seed: int,
-    cache: Cache[Scores] | None = None,
-    model: str = "",
+    lm: HarnessModel, tasks: Sequence[OpenTask], limit: int | None, seed: int, cache: Any = None, model: str = ""
 ) -> pd.DataFrame:
     """Return the table of ``evaluate_tasks``. Raises InputError, and OSError if the cache cannot be written."""
     rows, cut = [], 0
     for number, each in enumerate(tasks, 1):
         identity = _identify(each, limit, seed, lm.max_length, model)
         scores = None if cache is None else cache.read(identity)
-        tell(f"task {number} of {len(tasks)}: {each.label}" + ("" if scores is None else ", recorded"))
+        tell(f"task {number} of {len(tasks)}: {each.task.task_name}, {each.length}" + (", recorded" if scores else ""))
         if scores is None:
             scores = _score(lm, each, limit, seed)
             if cache is not None:
@@ -185,7 +174,7 @@ def _identify(opened: OpenTask, limit: int | None, *setting: object) -> str:
     docs = hashlib.sha256()
     for doc in islice(opened.task.eval_docs, limit):
         docs.update(json.dumps(doc, sort_keys=True, default=str).encode())
-    given = [VERSION, version("lm_eval"), opened.label, docs.hexdigest(), limit, *setting]
+    given = [VERSION, version("lm_eval"), opened.task.task_name, opened.length, docs.hexdigest(), limit, *setting]
     return hashlib.sha256(json.dumps(given).encode()).hexdigest()[:32]
 
 
@@ -240,11 +229,9 @@ def _list_tasks(names: Sequence[str], metadata: dict[str, Any]) -> TaskManager:
     if all(name in manager.all_tasks for name in names):
         return manager
     manager = TaskManager(metadata=metadata)
-    for name in names:
-        if name not in manager.all_tasks:
-            near = get_close_matches(name, manager.all_tasks, n=3)
-            like = f", such as {', '.join(near)}" if near else ""
-            raise InputError(f"tasks={name}: must be a task of lm_eval{like}")
+    if unknown := [name for name in names if name not in manager.all_tasks]:
+        near = did_you_mean(unknown[0], manager.all_tasks)
+        raise InputError(f"tasks={unknown[0]}: unknown{near}; must be a task or a group of lm_eval")
     return manager
 
 

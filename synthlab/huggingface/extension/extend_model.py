@@ -19,7 +19,7 @@ from synthlab.huggingface.extension.models import (
     trained_length,
 )
 from synthlab.huggingface.extension.settings import BOOKKEEPING, Settings
-from synthlab.huggingface.extension.texts import Losses, cut_rows, measure_losses, read_tokens, split_tokens
+from synthlab.huggingface.extension.texts import Losses, cut_rows, measure_losses, read_tokens
 from synthlab.huggingface.extension.training import make_arguments, plan_windows, train_in_place
 from synthlab.huggingface.loading import open_tokenizer
 from synthlab.huggingface.sparse_attention import sparse_in_training
@@ -40,9 +40,10 @@ def extend(settings: Settings) -> None:
         raise InputError(f"adapters.rank={rank}: must be at most {width}, the width of the model")
     trained = trained_length(settings, config)
     plan, arguments = plan_windows(settings, trained, config.num_attention_heads), make_arguments(settings, device)
-    learnt, tested = split_tokens(read_tokens(settings.texts, tokenizer), settings.evaluation.held_out)
-    rows = cut_rows(learnt, plan.row, "training")
-    texts = cut_rows(tested, settings.factor * trained, "tests")[: settings.evaluation.texts]
+    tokens = read_tokens(settings.texts, tokenizer)
+    kept = len(tokens) - round(len(tokens) * settings.evaluation.held_out)  # for training; the others are for tests
+    rows = cut_rows(tokens[:kept], plan.row, "training")
+    texts = cut_rows(tokens[kept:], settings.factor * trained, "tests")[: settings.evaluation.texts]
 
     model = build_model(settings, device)
     _write(output / SETTINGS, settings.model_dump())

@@ -23,12 +23,6 @@ def read_tokens(path: str, tokenizer: Any) -> Int[Tensor, " N"]:
     return torch.tensor(tokens, dtype=torch.long)
 
 
-def split_tokens(tokens: Int[Tensor, " N"], held_out: float) -> tuple[Int[Tensor, " A"], Int[Tensor, " B"]]:
-    """Return the tokens for training, and those for tests: the share ``held_out`` at the end."""
-    kept = len(tokens) - round(len(tokens) * held_out)
-    return tokens[:kept], tokens[kept:]
-
-
 def cut_rows(tokens: Int[Tensor, " N"], length: int, what: str) -> Int[Tensor, "M length"]:
     """Return consecutive pieces of ``length`` tokens. Raises InputError for too few tokens."""
     if len(tokens) < length:
@@ -53,13 +47,9 @@ class Losses(NamedTuple):
 
 
 def measure_losses(model: Any, texts: Int[Tensor, "M L"], trained: int, dtype: torch.dtype) -> Losses:
-    """Return the losses of a model on texts of L = factor N tokens, without changing its mode.
+    """Return the losses of a causal model on texts of L = factor N tokens, without changing its mode.
 
-    Args:
-        model: A causal model of Transformers.
-        texts: The texts. Their first N tokens serve as texts of N tokens.
-        trained: N.
-        dtype: The type of computation, by autocast.
+    ``trained`` is N: the first N tokens serve as texts of N tokens. ``dtype`` is the type of computation, by autocast.
     """
     was_training, beyond = model.training, texts.shape[1] - trained
     scorer = CausalScorer(model.eval())

@@ -29,18 +29,11 @@ CHECKPOINTS = "checkpoints"
 
 
 class WindowPlan(NamedTuple):
-    """The windows of an extension's training.
+    """The windows of an extension's training, and the regularizer if the settings have one."""
 
-    Attributes:
-        window: The number of tokens of each.
-        row: The number of tokens of a text from which a step takes its windows.
-        sampler: The sampler of their positions; None: 0, 1, 2, ....
-        alignment: The regularizer, if the settings have one.
-    """
-
-    window: int
-    row: int
-    sampler: PositionSampler | None
+    window: int  # the number of tokens of each
+    row: int  # the number of tokens of a text from which a step takes its windows
+    sampler: PositionSampler | None  # of their positions; None: 0, 1, 2, ...
     alignment: Alignment | None
 
 
@@ -74,15 +67,15 @@ def train_in_place(
     model: Any, rows: Int[Tensor, "M row"], plan: WindowPlan, settings: Settings, arguments: TrainingArguments
 ) -> None:
     """Train a model in place, continuing from the last checkpoint if there is one."""
-    shared: dict[str, Any] = {"callbacks": [_PrintProgress()]}
+    given: dict[str, Any] = {"train_dataset": [{"input_ids": row, "labels": row} for row in rows]}
+    given["callbacks"] = callbacks = list[Any]([_PrintProgress()])
     if plan.sampler is not None:
-        collator = PositionCollator(plan.sampler, length=plan.window, seed=settings.seed)
-        shared = {"callbacks": [_PrintProgress(), collator], "data_collator": collator}
-    kind = Trainer
-    if plan.alignment is not None:
-        kind, shared = AlignedTrainer, shared | {"alignment": plan.alignment}
-    data: Any = [{"input_ids": row, "labels": row} for row in rows]
-    trainer = kind(model, arguments, train_dataset=data, **shared)
+        given["data_collator"] = PositionCollator(plan.sampler, length=plan.window, seed=settings.seed)
+        callbacks.append(given["data_collator"])
+    if plan.alignment is None:
+        trainer = Trainer(model, arguments, **given)
+    else:
+        trainer = AlignedTrainer(model, arguments, alignment=plan.alignment, **given)
     trainer.remove_callback(PrinterCallback)
     trainer.train(resume_from_checkpoint=_last_whole(Path(settings.output, CHECKPOINTS)))
 
