@@ -1,11 +1,12 @@
 """Opening of models that Transformers has saved, with one-line errors. Needs the extra ``lm``."""
 
+import io
 import logging
 import os
 import sys
 import warnings
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
 from synthlab.errors import InputError, describe_missing, format_error, is_of_memory
@@ -78,13 +79,14 @@ def check_weights(field: str, name: object, info: Mapping[str, Any]) -> None:
 
 @contextmanager
 def silence() -> Generator[None]:
-    """Suppress what Hugging Face's libraries and the harness log; what they print goes to standard error."""
+    """Suppress what Hugging Face's libraries and the harness log, and what they print if nobody watches a terminal."""
     loggers = [logging.getLogger(name) for name in ("lm_eval", "datasets", "transformers", "huggingface_hub")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL)
     try:
-        with redirect_stdout(sys.stderr), warnings.catch_warnings():
+        shown = sys.stderr if sys.stderr is not None and sys.stderr.isatty() else io.StringIO()
+        with redirect_stdout(shown), redirect_stderr(shown), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
