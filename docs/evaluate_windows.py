@@ -6,8 +6,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from synthlab.analysis.curves import RC
 from synthlab.huggingface.perplexity.windows import ScoredWindow, rules
+from synthlab.styles import RC
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pandas as pd
 
 from synthlab.studies.checks import FACTORS, FEW, Witnesses
-from synthlab.studies.presentation.report import COLUMNS, describe_check, describe_measured, format_word
+from synthlab.studies.report import COLUMNS, describe_check, describe_measured, format_word
 from synthlab.studies.verdicts import DECIDING, counts_in_words
 
 # The files of a paper, and the name of their first column, which identifies the tables in one.

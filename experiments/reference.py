@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from PIL import Image
 
 from experiments.committed_verdicts import (
     CLAIMS,
@@ -27,14 +26,13 @@ from experiments.committed_verdicts import (
     verdicts,
     write_tables,
 )
-from experiments.messages import NAME, draw_message
+from experiments.messages import NAME, compress, draw_message
 from experiments.papers import papers
 from experiments.reference_runs import describe_costs, list_entries, train
 from experiments.reference_tables import make_tables
 from experiments.rejudging import rejudge
 from synthlab.output import say, tell
-from synthlab.studies.presentation.figure_files import WIDTH
-from synthlab.studies.presentation.pages import template
+from synthlab.studies.pages import template
 from synthlab.studies.verdicts import WORDS
 
 ROOT = Path(__file__).parent.parent
@@ -59,7 +57,7 @@ def keep(figures: Path, folder: Path) -> None:
     for path in sorted(figures.glob("*.*")):
         is_linked = f"reference/{folder.name}/{path.name}" in linked
         if path.suffix == ".png" and is_linked:
-            shrink(path, folder / path.name)
+            (folder / path.name).write_bytes(compress(path))
         elif path.suffix == ".csv" and is_linked:
             shutil.copyfile(path, folder / path.name)
         elif path.suffix == ".csv":
@@ -83,16 +81,6 @@ def keep_all(results: Path) -> None:
 def _needs_records(name: str, table: pd.DataFrame) -> bool:
     """Return True if a table needs more than the runs' table: curves over lengths, and counts of all runs."""
     return name.endswith("_table") or {"length", "median"} <= set(table)
-
-
-def shrink(picture: Path, target: Path) -> None:
-    """Write a PNG as wide as a page shows it, with 256 colours."""
-    with Image.open(picture) as opened:
-        width = min(opened.width, WIDTH)
-        size = (width, round(opened.height * width / opened.width))
-        small = opened.convert("RGB").resize(size, Image.Resampling.HAMMING)
-    # The default method weighs colours by their frequency, and so gives thin lines the colour of others.
-    small.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE).save(target, optimize=True)
 
 
 def blocks() -> dict[str, list[dict[str, Any]]]:
@@ -225,8 +213,9 @@ def rejudge_all() -> dict[str, dict[str, pd.DataFrame]]:
 
 def renew_page(page: str, tables: dict[str, list[dict[str, Any]]]) -> str:
     """Return ``page`` with new text between ``<!-- BLOCK -->`` and ``<!-- /BLOCK -->``, for each of ``blocks``."""
+    form = template("experiments", "readme.md.j2", markup=False)
     for block, rows in tables.items():
-        text = template("experiments", "readme.md.j2", markup=False).render(block=block, rows=rows)
+        text = form.render(block=block, rows=rows)
         pattern = rf"(<!-- {block} -->\n).*?(<!-- /{block} -->)"
         page = re.sub(pattern, lambda found, text=text: found[1] + text + found[2], page, flags=re.DOTALL)
     return page

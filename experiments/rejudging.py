@@ -7,7 +7,7 @@ from omegaconf import OmegaConf
 
 from experiments.committed_verdicts import CLAIMS, RUNS, read_tables
 from synthlab.config.families import conf_dir
-from synthlab.studies.presentation.report import add_statements
+from synthlab.studies.report import add_statements
 from synthlab.studies.study import Paper
 from synthlab.studies.verdicts import judge
 

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from synthlab.analysis.comparison import Lengths, Names, check_table, gather_points
-from synthlab.analysis.curves import RC
-from synthlab.analysis.panels import draw_comparison
 from synthlab.analysis.tables import ENVIRONMENT, STEP
 from synthlab.cli.arguments import Parser, exit_on_input_error
 from synthlab.config.argument_checks import check_arguments
 from synthlab.config.picture_files import check_picture, save_picture
 from synthlab.errors import InputError, escape
 from synthlab.output import say, tell
+from synthlab.styles import RC
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -69,6 +68,8 @@ def compare(
         2
     """
     check_picture("path", path, METADATA)
+    from synthlab.analysis.panels import draw_comparison  # matplotlib is imported only for pictures
+
     figure = draw_comparison(gather_points(table, metric, x, by, facet, length))
     if path is not None:
         _save(figure, "path", Path(path))
@@ -139,6 +140,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def _compare(argv: Sequence[str] | None) -> list[Path]:
     """Plot what the command line asks for; return the files."""
     import matplotlib.pyplot as plt
+
+    from synthlab.analysis.panels import draw_comparison
 
     args = _arguments(argv)
     picture = Path(args.out)

@@ -44,7 +44,7 @@ def task(raw: dict[str, Any], command: str) -> bool:
     require("theory", "sympy", "mpmath", "latex2mathml", what="synthlab theory")
     from synthlab.output import say
     from synthlab.storage.store import Store
-    from synthlab.studies.presentation.report import left_out_lines
+    from synthlab.studies.report import left_out_lines
     from synthlab.sweeps.sweep import count_workers, ensure
     from theory import language, results, trained
     from theory.page import write_theory

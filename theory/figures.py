@@ -6,8 +6,9 @@ from typing import cast
 import pandas as pd
 from matplotlib.axes import Axes
 
-from synthlab.analysis.looks import BLACK, BLUE, DASHES, DOTS, GREEN, ORANGE, PURPLE, RED, STYLES, Style
-from synthlab.studies.presentation.drawing import Drawing
+from synthlab.analysis.plotting import Drawing
+from synthlab.analysis.series import style_of
+from synthlab.styles import BLACK, BLUE, DASHES, DOTS, GREEN, ORANGE, PURPLE, RED, Style
 
 # Exact errors are plotted as lines, errors of trained models as markers.
 PAPER = Style("paper's optimum", BLACK, DASHES, "")
@@ -62,7 +63,7 @@ class Maps(Drawing):
     def paint(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style]) -> None:
         _shade(axes, drawn)
         for turn, (outrep, rows) in enumerate(drawn.groupby("outrep", sort=False)):
-            style, shift = STYLES[str(outrep)], int(rows["shift"].iloc[0])
+            style, shift = style_of(str(outrep)), int(rows["shift"].iloc[0])
             label = style.label.removeprefix("plain: ") + (f", shift {shift}" if shift else "")
             axes.plot(
                 rows["length"], rows["exact"].clip(lower=FLOOR), color=style.colour, linestyle=style.line, label=label

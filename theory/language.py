@@ -26,7 +26,7 @@ from synthlab.language.languages.hidden_markov import HiddenMarkov
 from synthlab.metrics import Measures, Metric
 from synthlab.rng import stream
 from synthlab.storage.records import Record
-from synthlab.training.family import Family
+from synthlab.training.family import Family, one_by_one
 from synthlab.training.loop import Observer, Training, train_ensemble
 from synthlab.training.trained import Prediction, TrainedModel
 
@@ -275,7 +275,7 @@ THEOREM1 = Family(
     build_models=build_models,
     make_objective=make_objective,
     train_models=train_models,
-    evaluate_model=evaluate_model,
+    evaluate_models=one_by_one(evaluate_model),
     open_model=TrainedAttention,
 )
 

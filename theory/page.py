@@ -7,11 +7,11 @@ from typing import Any
 import pandas as pd
 from latex2mathml.converter import convert
 
-from synthlab.analysis.names import plain_label
+from synthlab.analysis.plotting import Drawn, save_sheet
+from synthlab.analysis.series import plain_label
 from synthlab.storage.files import write_whole
-from synthlab.studies.presentation.figure_files import Drawn, save_sheet
-from synthlab.studies.presentation.pages import template
-from synthlab.studies.presentation.report import Picture
+from synthlab.studies.pages import template
+from synthlab.studies.report import Picture
 from theory.figures import Bounds, Maps, Optima, OverPaper, Ratio
 from theory.ledger import latex
 from theory.results import agreement_by_case, bound_words, by_shift, closed_forms, count_statements, propositions
@@ -31,7 +31,7 @@ def write_theory(folder: Path, tables: Tables, command: str) -> list[Path]:
             name,
             title,
             [panel.title for panel in panels.values()],
-            [*save_sheet(folder, name, title, panels), folder / f"{table}.csv"],
+            [*save_sheet(folder, name, title, list(panels.values())), folder / f"{table}.csv"],
         )
         for name, (title, table, panels) in _sheets(tables).items()
     ]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import sympy
 
-from synthlab.analysis.names import plain_label
+from synthlab.analysis.series import plain_label
 from synthlab.storage.records import Record
 from theory.closed_forms.formulas import loss_formula, optimum_error_formula, optimum_formula
 from theory.closed_forms.linear_attention import TARGETS

@@ -6,7 +6,7 @@ from bokeh.models import Title
 from bokeh.palettes import Viridis256, linear_palette
 from bokeh.plotting import figure as bokeh_figure
 
-from synthlab.analysis.looks import OTHERS
+from synthlab.styles import OTHERS
 
 MARKERS = {
     "o": "circle",
@@ -36,7 +36,7 @@ THEORY = Line(INK, [4, 4], "x")
 
 def line(order: int) -> Line:
     """Return the style number ``order``, from 0: those of the lab's figures, repeated after the last."""
-    colour, dash, marker = OTHERS[order % len(OTHERS)]
+    _, colour, dash, marker = OTHERS[order % len(OTHERS)]
     lengths = [] if isinstance(dash, str) else [round(2.5 * part) for part in dash[1]]
     return Line(colour, lengths, MARKERS[marker])
 

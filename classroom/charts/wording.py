@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from synthlab.analysis.names import plain_label
+from synthlab.analysis.series import plain_label
 
 MODELS = {"transformer": "Transformer", "linear": "linear attention"}
 

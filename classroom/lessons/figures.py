@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike
 from classroom.charts.views import View
 from classroom.charts.wording import display_name
 from classroom.lessons.words import unit_of
-from synthlab.analysis.curves import RC, draw_curves
-from synthlab.analysis.looks import Style, style_of
+from synthlab.analysis.plotting import draw_curves
 from synthlab.regression.config import METRICS, RunConfig
-from synthlab.studies.presentation.pages import embed_data
+from synthlab.studies.pages import embed_data
+from synthlab.styles import RC, Style
 
 WIDTH = 7.0  # inches, of every picture
 ROW = 0.35  # inches for each length in the picture of outputs
@@ -49,7 +49,11 @@ class _Panel(NamedTuple):
 
 
 def error_figure(
-    seen: Mapping[str, Look], names: Mapping[str, str], least: Sequence[float] = (), limits: Span | None = None
+    seen: Mapping[str, Look],
+    names: Mapping[str, str],
+    styles: Mapping[str, Style],
+    least: Sequence[float] = (),
+    limits: Span | None = None,
 ) -> str:
     """Return a plot of mean squared error against length, a line for each run; ``least`` is a dashed line.
 
@@ -60,7 +64,7 @@ def error_figure(
     with mpl.rc_context(RC):
         figure = Figure(figsize=(WIDTH, 2.9), layout="constrained")
         axes = figure.add_subplot()
-        draw_curves(axes, drawn, METRICS["mse"])
+        draw_curves(axes, drawn, METRICS["mse"], styles)
         # The rings come after the lines.
         lines = dict(zip((names[series] for series in seen), axes.get_lines(), strict=False))
         if least:
@@ -88,14 +92,13 @@ def _curve(series: str, look: Look) -> pd.DataFrame:
     return pd.DataFrame(values).assign(series=series, train_length=look.config.train_length)
 
 
-def outputs_figure(shown: Mapping[str, Look], names: Mapping[str, str], order: Sequence[str]) -> str:
+def outputs_figure(shown: Mapping[str, Look], names: Mapping[str, str], styles: Mapping[str, Style]) -> str:
     """Return a plot of the predictions of runs at a few lengths.
 
     There is a row of dots for each length, above black bars for the targets; the range of training targets is shaded.
-    For a run with a map, the original scale is left, representation space right. ``order`` has all series of the
-    lesson, which keep their styles.
+    For a run with a map, the original scale is left, representation space right. ``styles`` are those of all
+    series of the lesson.
     """
-    styles = style_of(list(order))
     rows = [len(look.view.dots) for look in shown.values()]
     with mpl.rc_context(RC):
         figure = Figure(figsize=(WIDTH, sum(rows) * ROW + 0.8 * len(rows)), layout="constrained")

@@ -11,14 +11,15 @@ from classroom.charts.viewer import Viewer
 from classroom.charts.wording import MODELS, display_name, format_digits
 from classroom.lessons.figures import Look, error_figure, name_map, outputs_figure
 from classroom.lessons.lesson import Lesson, Lessons
-from synthlab.analysis.tables import label_series
+from synthlab.analysis.series import Settings, style_series
+from synthlab.analysis.tables import describe_series, label_series
 from synthlab.config.base import Config, resolve
 from synthlab.config.composition import Composer, to_overrides
 from synthlab.errors import InputError, RunsFailed
 from synthlab.regression.config import RunConfig
 from synthlab.storage.files import write_whole
 from synthlab.storage.records import flatten
-from synthlab.studies.presentation.pages import template
+from synthlab.studies.pages import template
 from synthlab.sweeps.workers import map_ensembles
 from synthlab.training.devices import use_one_thread
 from synthlab.training.ensembles import seconds
@@ -30,12 +31,14 @@ class LessonRun(NamedTuple):
     """A run of a lesson.
 
     ``series`` is its label in figures, unique within the lesson, ``name`` the same in words; ``command`` trains it.
+    ``settings`` are those in which it differs from the others.
     """
 
     series: str
     name: str
     command: str
     config: RunConfig
+    settings: Settings
 
 
 class Told(NamedTuple):
@@ -70,12 +73,11 @@ def _runs(base: Composer, lesson: str, runs: list[dict[str, Any]], steps: int | 
         except InputError as error:
             raise InputError(*(f"lessons.{lesson}.runs: {line}" for line in error.lines)) from None
         commands.append(shlex.join(["synthlab", *overrides]))
-    series = list(
-        label_series(pd.DataFrame([{"kind": config.kind} | flatten(config.model_dump()) for config in configs]))
-    )
+    table = pd.DataFrame([{"kind": config.kind} | flatten(config.model_dump()) for config in configs])
+    series = describe_series(table)
     return [
-        LessonRun(key, _name(key, config), command, config)
-        for key, command, config in zip(series, commands, configs, strict=True)
+        LessonRun(key, _name(key, config), command, config, series[key])
+        for key, command, config in zip(label_series(table), commands, configs, strict=True)
     ]
 
 
@@ -140,6 +142,7 @@ def tell_lesson(
     """Return the content of one lesson."""
     seen = {run.series: found[run.config.id] for run in runs}
     names = {run.series: run.name for run in runs}
+    styles = style_series({run.series: run.settings for run in runs})
     least, missing = least_error(runs[0].config) if lesson.theory else ([], "")
     # Where runs differ in the map, the outputs of all are shown; elsewhere they look alike, and one is enough.
     maps = {run.config.outrep["name"] for run in runs}
@@ -147,8 +150,8 @@ def tell_lesson(
     return Told(
         lesson=lesson,
         runs=runs,
-        error=error_figure(seen, names, least, limits if lesson.scale == "log" else None),
-        outputs=outputs_figure({run.series: seen[run.series] for run in shown}, names, list(seen)),
+        error=error_figure(seen, names, styles, least, limits if lesson.scale == "log" else None),
+        outputs=outputs_figure({run.series: seen[run.series] for run in shown}, names, styles),
         shown=[run.name for run in shown],
         mapped=maps != {"identity"},
         least=bool(least),

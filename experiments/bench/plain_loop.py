@@ -15,7 +15,7 @@ from synthlab.config.base import resolve
 from synthlab.config.composition import compose
 from synthlab.language.config import LanguageConfig
 from synthlab.language.construction import build_extension
-from synthlab.language.family import evaluate_model
+from synthlab.language.family import evaluate_models
 from synthlab.training.execution import initialize
 
 
@@ -106,5 +106,5 @@ def testing_seconds(*overrides: str) -> float:
     if config.extension is not None:
         model.encoding = build_extension([config])
     started = time.perf_counter()
-    evaluate_model(model, 0, config)
+    evaluate_models(model, [0], [config])
     return time.perf_counter() - started

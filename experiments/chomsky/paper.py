@@ -14,7 +14,7 @@ from experiments.committed_verdicts import RUNS, read_tables
 from experiments.sequences.alignment import tabulate_claims
 from experiments.sequences.comparison import format_number
 from experiments.sequences.reproduction import Reproduction, to_lines
-from synthlab.studies.presentation.report import About, NumbersTable
+from synthlab.studies.report import About, NumbersTable
 from synthlab.studies.study import Paper, Rows
 
 HERE = Path(__file__).parent

@@ -9,12 +9,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from experiments.committed_verdicts import TABLES, read_tables
-from experiments.messages import QUIET, new_figure
-from synthlab.analysis.looks import RED
-from synthlab.analysis.names import NAMES, name_task
+from experiments.messages import new_figure
+from synthlab.analysis.plotting import add_legend, draw_cells
+from synthlab.styles import RED
 
 TABLE = "tasks_table"
-ARMS = {"learned": "learned, offsets", "nope": NAMES["nope"]}
+ARMS = {"learned": "learned, offsets", "nope": "NoPE"}
 SIDES = {"published": "published", "median": "here"}
 GROUPS = {  # by whether the theory lets a task generalize under each of ARMS
     (True, True): "expected to generalize with both",
@@ -24,9 +24,26 @@ GROUPS = {  # by whether the theory lets a task generalize under each of ARMS
 }
 NOTE = (
     "Share of right answers in %, in the last range of lengths that the paper reports. Framed: the theory expects "
-    "generalization.\nHatched: no run here learned the training lengths. Here: median over seeds."
+    "generalization. Hatched: no run here learned the training lengths. Here: median over seeds."
 )
-DARK = 0.55  # from here on the text of a cell is white
+LABELS = {  # of tasks and languages whose own names are short for a formula
+    "aa_star": "(aa)*",
+    "aaaa_star": "(aaaa)*",
+    "abab_star": "(abab)*",
+    "aabbccddee": "aa*bb*cc*dd*ee*",
+    "adbc": "{a,b}*d{b,c}*",
+    "zero_two": "{0,1,2}*02*",
+    "anbn": "AnBn",
+    "anbncn": "AnBnCn",
+    "d2": "D_2",
+    "d3": "D_3",
+    "d4": "D_4",
+    "dyck1": "Dyck-1",
+    "shuffle2": "Shuffle-2",
+    "copy_distinct": "copy, distinct",
+    "interleaved_majority": "interleaved majority",
+    **{f"tomita{number}": f"Tomita {number}" for number in range(1, 8)},
+}
 
 
 def read_cells(folder: Path) -> pd.DataFrame | None:
@@ -52,40 +69,29 @@ def draw(folder: Path) -> Figure | None:
     tasks = list(dict.fromkeys(cells["task"]))
     groups = {kind: [task for task in tasks if kinds[task] == kind] for kind in GROUPS}
     groups = {kind: of for kind, of in groups.items() if of}
-    figure = new_figure(2.9)
+    figure = new_figure(2.4)
     grid = figure.subplots(1, len(groups), squeeze=False, width_ratios=[len(of) for of in groups.values()])
     for axes, (kind, of) in zip(grid.flat, groups.items(), strict=True):
         _draw_group(axes, cells.set_index(["arm", "task"]), of)
         axes.set_title(GROUPS[kind], fontsize="medium")
         if axes is not grid.flat[0]:
             axes.tick_params(labelleft=False)
-    figure.supxlabel(NOTE, fontsize="small", color=QUIET)
+    add_legend(figure, NOTE)
     return figure
 
 
 def _draw_group(axes: Axes, cells: pd.DataFrame, tasks: list[str]) -> None:
     rows = [(arm, side) for arm in ARMS for side in SIDES]
     values = np.array([[cells[side].get((arm, task), np.nan) for task in tasks] for arm, side in rows], dtype=float)
-    axes.imshow(values, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    for (y, x), value in np.ndenumerate(values):
-        text = "" if np.isnan(value) else f"{100 * value:.0f}"
-        colour = "white" if value > DARK else "black"
-        arm, side = rows[y]
-        key = arm, tasks[x]
-        if side == "median" and cells["fit"].get(key) == 0:
-            axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, hatch="////", ec="0.6", lw=0))
-            axes.text(x, y, text, ha="center", va="center", fontsize="small", color=QUIET, bbox=PLATE)
-        else:
-            axes.text(x, y, text, ha="center", va="center", fontsize="small", color=colour)
-        if side == "published" and cells["expected"].get(key):
-            axes.add_patch(Rectangle((x - 0.46, y - 0.46), 0.92, 1.92, fill=False, ec=RED, lw=1.6, zorder=3))
-    axes.axhline(1.5, color="white", lw=4)
-    axes.set_xticks(range(len(tasks)), [name_task(task) for task in tasks], rotation=60, ha="right", fontsize="small")
+    texts = [["" if np.isnan(value) else f"{100 * value:.0f}" for value in row] for row in values]
+    unfit = [[side == "median" and cells["fit"].get((arm, task)) == 0 for task in tasks] for arm, side in rows]
+    names = [f"{ARMS[arm]}: {SIDES[side]}" for arm, side in rows]
+    draw_cells(axes, values, texts, names, [LABELS.get(task, task) for task in tasks], "Blues", hatched=np.array(unfit))
+    for y, (arm, side) in enumerate(rows):
+        for x, task in enumerate(tasks):
+            if side == "published" and cells["expected"].get((arm, task)):
+                axes.add_patch(Rectangle((x + 0.04, y + 0.04), 0.92, 1.92, fill=False, ec=RED, lw=1.2, zorder=3))
+    axes.axhline(2, color="white", lw=4)
     for label in axes.get_xticklabels():
-        label.set_rotation_mode("anchor")
-    axes.set_yticks(range(len(rows)), [f"{ARMS[arm]}: {SIDES[side]}" for arm, side in rows], fontsize="small")
-    axes.tick_params(length=0)
+        label.set(rotation=60, ha="right", rotation_mode="anchor")
     axes.spines[:].set_visible(False)
-
-
-PLATE = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}  # behind a number on hatching

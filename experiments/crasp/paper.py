@@ -9,7 +9,7 @@ from experiments.crasp import message
 from experiments.crasp.claims import CLAIMS, LEVEL
 from experiments.sequences.comparison import format_number
 from experiments.sequences.reproduction import Reproduction
-from synthlab.studies.presentation.report import About
+from synthlab.studies.report import About
 from synthlab.studies.study import Paper, Rows
 
 NONE = "-"  # not published, or unknown

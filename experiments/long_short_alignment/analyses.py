@@ -10,11 +10,17 @@ from pydantic import Field
 
 from experiments.long_short_alignment.arms import baseline, bin_by_tokens, by_depth, differences, less_baseline
 from experiments.long_short_alignment.drawings import Contexts, Lines, Points
-from experiments.long_short_alignment.run_table import FAR, QUANTITIES, Named, make_run_table, mark_fits
+from experiments.long_short_alignment.run_table import (
+    FAR,
+    QUANTITIES,
+    Named,
+    make_run_table,
+    mark_fits,
+    name_variant,
+)
 from experiments.long_short_alignment.scalar import ScalarConfig
 from experiments.long_short_alignment.step_costs import step_costs
-from synthlab.analysis.looks import group_by_number
-from synthlab.analysis.names import name_series
+from synthlab.analysis.plotting import Drawn
 from synthlab.analysis.tables import aggregate_seeds
 from synthlab.config.base import Config
 from synthlab.config.registry import describe_unknown
@@ -22,7 +28,6 @@ from synthlab.errors import InputError
 from synthlab.language.config import LanguageConfig
 from synthlab.language.languages import LANGUAGES
 from synthlab.storage.records import Record
-from synthlab.studies.presentation.figure_files import Drawn
 
 Names = Annotated[list[str], Field(min_length=1)]
 
@@ -71,20 +76,20 @@ class Analysis(ABC):
 class Effect(Analysis):
     """How the arms of a study differ from the first, in each of ``quantities``.
 
-    There is a panel for each quantity, with a line for each variant. Runs of one variant and seed are compared.
+    There is a panel for each quantity. Runs of one variant and seed are compared. Where the arms are ``ordered``, there
+    is a line over them for each variant.
     """
 
     least_arms = 2
 
-    def __init__(self, quantities: Names, label: str):
+    def __init__(self, quantities: Names, label: str, ordered: bool = False):
         check_quantities("quantities", quantities)
-        self.quantities, self.label = quantities, label
+        self.quantities, self.label, self.ordered = quantities, label, ordered
 
     def panels(self, runs, records):
-        first, arms = baseline(runs), list(dict.fromkeys(runs["arm"]))
-        change, ordered = f"change from {first}", len(arms) > 2 and len(group_by_number(arms)) == 1
-        ordered = ordered and len(group_by_number(arms)[0]) == len(arms)
-        drawing = Lines("arm", self.label, change, zero=True) if ordered else Points(first, change)
+        first = baseline(runs)
+        change = f"change from {first}"
+        drawing = Lines("arm", self.label, change, zero=True) if self.ordered else Points(first, change)
         return {
             name: Drawn(
                 QUANTITIES[name], drawing, _sort_by_arm(aggregate_seeds(differences(runs, name), BY_ARM, name), runs)
@@ -121,7 +126,7 @@ class ByContext(Analysis):
         every = every[every["arm"] != first].assign(series=lambda d: d["arm"])
         drawing = Contexts(f"loss, change from {baseline(runs)}, nats", zero=True)
         return {
-            _file_name(str(name)): Drawn(name_series(str(name)), drawing, _aggregate_seeds(rows))
+            _file_name(str(name)): Drawn(name_variant(str(name)), drawing, _aggregate_seeds(rows))
             for name, rows in every.groupby("variant", sort=False)
         }
 
@@ -143,7 +148,7 @@ class ByDepth(Analysis):
         drawing = Lines("depth", "depth of the fact", "share of right answers")
         return {
             f"{_file_name(str(name))}_{length}": Drawn(
-                f"{name_series(str(name))}, {length} tokens",
+                f"{name_variant(str(name))}, {length} tokens",
                 drawing,
                 aggregate_seeds(rows, ["series", "depth"], "accuracy"),
             )

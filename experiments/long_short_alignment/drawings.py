@@ -10,15 +10,13 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from experiments.long_short_alignment.run_table import SHORT
 from synthlab.analysis.correlations import WITNESSES, correlation, pearson, spearman
-from synthlab.analysis.curves import band_note, draw_lines, seeds_note
-from synthlab.analysis.looks import Style, style_of
-from synthlab.analysis.names import name_series
-from synthlab.studies.presentation.drawing import Drawing
+from synthlab.analysis.plotting import Drawing, draw_cells, draw_intervals, draw_lines, name_rows
+from synthlab.analysis.tables import band_note, seeds_note
+from synthlab.styles import Style
 
 LETTERS = 50  # that fit beside and below a panel
 FEW = 6  # series whose lines can be told apart where they cross
-WORDS = 40  # letters of an arm's name that fit beside a panel
-DARK = 0.6  # from here on the text of a cell is white
+WORDS = 52  # letters of an arm's name that fit beside a panel
 
 
 def limit_to_draw(drawn: pd.DataFrame) -> str:
@@ -33,8 +31,8 @@ class Scatter(Drawing):
         self.x, self.y, self.of, self.labels = x, y, of, {name: labels[name] for name in (x, y)}
 
     def paint(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style]) -> None:
-        for name in self.names(drawn):
-            rows, style = drawn[drawn["series"] == name], styles[name]
+        for name, rows in drawn.groupby("series", sort=False):
+            style = styles[str(name)]
             look: dict[str, Any] = {"color": style.colour, "label": style.label, "mfc": "none", "markersize": 5}
             axes.plot(rows[self.x], rows[self.y], style.marker, **look)
         axes.set_xlabel(fill(self.labels[self.x], LETTERS))
@@ -56,8 +54,7 @@ class Lines(Drawing):
 
     def paint(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style]) -> None:
         values = list(dict.fromkeys(drawn[self.x]))
-        draw_lines(axes, drawn.assign(place=drawn[self.x].map(values.index)), "place", styles=styles)
-        axes.set_yscale("linear")
+        draw_lines(axes, drawn.assign(place=drawn[self.x].map(values.index)), "place", styles, scale="linear")
         axes.xaxis.set_major_locator(FixedLocator(range(len(values))))
         axes.xaxis.set_minor_locator(NullLocator())
         # Names of arms are wrapped to the width that a panel has for each.
@@ -84,25 +81,18 @@ class Points(Drawing):
     def __init__(self, first: str, answer: str):
         self.first, self.answer = first, answer
 
-    def names(self, drawn: pd.DataFrame) -> list[str]:
-        return list(dict.fromkeys(drawn["series"])) if self._by_arm(drawn) else []
-
     def paint(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style]) -> None:
         by, shown = self._by_arm(drawn), drawn[drawn["arm"] != self.first]
         series, rows = list(dict.fromkeys(shown["series"])), list(dict.fromkeys(shown["arm" if by else "series"]))
-        looks = styles if by else style_of(series)
         for order, name in enumerate(series):
-            points, style = shown[shown["series"] == name], looks[name]
+            points, style = shown[shown["series"] == name], styles[name]
             aside = (order - (len(series) - 1) / 2) * min(0.16, 0.7 / len(series)) if by else 0.0
             places = [rows.index(row) + aside for row in points["arm" if by else "series"]]
-            axes.hlines(places, points["low"], points["high"], color=style.colour, lw=1.4)
-            label = style.label if by else None
-            axes.plot(points["median"], places, style.marker, color=style.colour, markersize=5, label=label)
-        axes.set_yticks(range(len(rows)), [fill(row if by else name_series(row), WORDS) for row in rows])
-        axes.tick_params(axis="y", labelsize="small")
-        axes.set_ylim(len(rows) - 0.5, -0.5)
+            shown_as = style if by else style._replace(label="")  # named by its row
+            draw_intervals(axes, places, points["median"], points["low"], points["high"], shown_as)
+        name_rows(axes, [fill(row if by else styles[row].label, WORDS) for row in rows])
         axes.axvline(0, color="0.5", lw=0.8, linestyle=":")
-        axes.locator_params(axis="x", nbins=6)
+        axes.locator_params(axis="x", nbins=4)
         axes.set_xlabel(self.answer)
 
     def note(self, drawn: pd.DataFrame) -> str:
@@ -125,8 +115,8 @@ class Contexts(Drawing):
     def paint(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style]) -> None:
         axes.axvspan(0, drawn["train_length"].max(), color="0.2", alpha=0.1, lw=0, zorder=0)
         many = self._are_many(drawn)
-        draw_lines(axes, _average_spans(drawn) if many else drawn, "length", every=1 if many else 4, styles=styles)
-        axes.set_yscale("linear")
+        every = 1 if many else 4
+        draw_lines(axes, _average_spans(drawn) if many else drawn, "length", styles, every, scale="linear")
         if self.zero:
             axes.axhline(0, color="0.5", lw=0.8, linestyle=":")
         axes.set_xlim(0, drawn["length"].max())
@@ -155,32 +145,17 @@ class Cells(Drawing):
 
     def paint(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style]) -> None:
         rows, columns = (list(dict.fromkeys(drawn[name])) for name in ("predictor", "outcome"))
-        values = drawn.pivot(index="predictor", columns="outcome", values=self.value).loc[rows, columns]
-        axes.imshow(values.to_numpy(dtype=float), cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
-        for row in drawn.to_dict("records"):
-            self._write(axes, columns.index(row["outcome"]), rows.index(row["predictor"]), row)
-        for set_ticks, names in ((axes.set_yticks, rows), (axes.set_xticks, columns)):
-            set_ticks(range(len(names)), [fill(str(SHORT.get(name, name)), 15) for name in names], fontsize="small")
-        axes.tick_params(which="both", length=0)
+        value, low, high = (drawn[name] for name in (self.value, *self.ends))
+        texts = [_in_cell(*numbers) for numbers in zip(value, low, high, strict=True)]
+        cells = drawn.assign(text=texts, bold=(low > 0) | (high < 0)).pivot(index="predictor", columns="outcome")
+        values, texts, bold = (cells[name].loc[rows, columns].to_numpy() for name in (self.value, "text", "bold"))
+        left, below = ([fill(str(SHORT.get(name, name)), 15) for name in of] for of in (rows, columns))
+        draw_cells(axes, values.astype(float), texts, left, below, "RdBu_r", (-1, 1), bold=bold)
         axes.set_ylabel("within the training length")
         axes.set_xlabel("beyond it")
-        axes.grid(visible=False)
 
     def note(self, drawn: pd.DataFrame) -> str:
         return self.told
-
-    def _write(self, axes: Axes, x: int, y: int, row: dict) -> None:
-        value, low, high = (row[name] for name in (self.value, *self.ends))
-        axes.text(
-            x,
-            y,
-            _in_cell(value, low, high),
-            ha="center",
-            va="center",
-            fontsize="small",
-            color="white" if abs(value) > DARK else "black",
-            fontweight="bold" if low > 0 or high < 0 else "normal",
-        )
 
 
 def _in_cell(value: float, low: float, high: float) -> str:

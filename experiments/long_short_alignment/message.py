@@ -9,10 +9,11 @@ from matplotlib.figure import Figure
 from experiments.committed_verdicts import RUNS, read_tables
 from experiments.long_short_alignment.correlation_claims import DISTANCES, OUTCOMES, check_lead
 from experiments.long_short_alignment.run_table import WITHIN
-from experiments.messages import ASIDE, add_legend, draw_interval, name_rows, new_figure
+from experiments.messages import ASIDE, new_figure
 from synthlab.analysis.correlations import WITNESSES, correlation
-from synthlab.analysis.looks import BLUE, GREEN, ORANGE, Style
+from synthlab.analysis.plotting import add_legend, draw_intervals, name_rows
 from synthlab.studies.evidence import NoEvidence
+from synthlab.styles import BLUE, GREEN, ORANGE, Style
 
 # From top to bottom: the study of each row, the outcome that it is about, and its name.
 ROWS = (
@@ -30,8 +31,8 @@ STYLES = {
 }
 NOTE = (
     "A setting is one way of training, in which models differ in encoding or extension alone. Left: 95 % intervals "
-    "over settings.\nRight: thin, over encodings; thick, over settings, computed without each encoding in turn, the "
-    "widest. Right of 0, misalignment predicts better.\nAll intervals are for this draw of weights and texts alone."
+    "over settings. Right: thin, over encodings; thick, over settings, computed without each encoding in turn, the "
+    "widest. Right of 0, misalignment predicts better. All intervals are for this draw of weights and texts alone."
 )
 
 
@@ -41,7 +42,7 @@ def draw(folder: Path) -> Figure | None:
     rows = [row for row in ROWS if row[0] in runs]
     if not rows:
         return None
-    figure = new_figure(4.5)
+    figure = new_figure(3.7)
     left, right = figure.subplots(1, 2, sharey=True)
     for y, (study, outcome, _) in enumerate(rows):
         _draw_correlations(left, y, runs[study], outcome + WITHIN)
@@ -58,7 +59,7 @@ def draw(folder: Path) -> Figure | None:
 def _draw_correlations(axes: Axes, y: int, runs: pd.DataFrame, outcome: str) -> None:
     for order, (name, style) in enumerate(STYLES.items()):
         found = correlation(runs, name + WITHIN, outcome, WITNESSES["settings"])
-        draw_interval(axes, y + (order - 1) * ASIDE, found.value, (found.low, found.high), style)
+        draw_intervals(axes, y + (order - 1) * ASIDE, found.value, found.low, found.high, style)
 
 
 def _draw_leads(axes: Axes, y: int, runs: pd.DataFrame, outcome: str) -> None:
@@ -69,4 +70,4 @@ def _draw_leads(axes: Axes, y: int, runs: pd.DataFrame, outcome: str) -> None:
             except NoEvidence:
                 continue
             low, high, _ = found.interval
-            draw_interval(axes, y + order * ASIDE, found.median, (low, high), STYLES[name], width)
+            draw_intervals(axes, y + order * ASIDE, found.median, low, high, STYLES[name], width)

@@ -10,7 +10,7 @@ from experiments.long_short_alignment.arms import baseline, by_depth, difference
 from experiments.long_short_alignment.correlation_claims import NUMBER_DISTANCES
 from experiments.long_short_alignment.correlation_claims import OUTCOMES as FORECASTS
 from experiments.long_short_alignment.power import power
-from experiments.long_short_alignment.run_table import SAME_TARGETS, WITHIN, among_targets
+from experiments.long_short_alignment.run_table import SAME_TARGETS, WITHIN, among_targets, name_variant
 from synthlab.analysis.correlations import (
     WITNESSES,
     Correlation,
@@ -20,7 +20,6 @@ from synthlab.analysis.correlations import (
     range_without_one,
     spearman,
 )
-from synthlab.analysis.names import name_series
 from synthlab.cli.studies import read_studies
 from synthlab.studies.study import Rows
 
@@ -174,7 +173,7 @@ def tabulate_changes(runs: pd.DataFrame) -> Rows:
         for (model, arm), rows in changed[changed["arm"] != baseline(runs)].groupby(["variant", "arm"], sort=False):
             middle, least, greatest = format_change(name, rows[name].agg(["median", "min", "max"]))
             found.setdefault((str(model), str(arm)), {})[told] = f"{middle} [{least}, {greatest}]"
-    return [{"model": name_series(model), "arm": name_series(arm)} | row for (model, arm), row in found.items()]
+    return [{"model": name_variant(model), "arm": arm} | row for (model, arm), row in found.items()]
 
 
 def tabulate_losses(runs: pd.DataFrame) -> Rows:
@@ -182,7 +181,7 @@ def tabulate_losses(runs: pd.DataFrame) -> Rows:
     columns = {"loss_1x": "to N", "loss_4x": "3N to 4N", "loss_8x": "7N to 8N"}
     medians = runs.groupby("arm", sort=False)[list(columns)].median().sort_values("loss_8x", ascending=False)
     return [
-        {"loss, nats": name_series(str(arm))} | {told: f"{row[name]:.3f}" for name, told in columns.items()}
+        {"loss, nats": str(arm)} | {told: f"{row[name]:.3f}" for name, told in columns.items()}
         for arm, row in medians.iterrows()
     ]
 
@@ -195,8 +194,7 @@ def tabulate_facts(runs: pd.DataFrame) -> Rows:
     facts, rows = by_depth(runs), Rows()
     models_differ = facts.groupby("arm")["variant"].nunique().max() > 1
     for (model, arm), of_arm in facts.groupby(["variant", "arm"], sort=False):
-        told = [str(model), str(arm)] if models_differ else [str(arm)]
-        row: dict[str, Any] = {"model": ", ".join(map(name_series, told))}
+        row: dict[str, Any] = {"model": f"{name_variant(str(model))}, {arm}" if models_differ else str(arm)}
         within = of_arm[of_arm["length"] < FACTS]
         row["within, depth 0"] = f"{within.loc[within['depth'] == 0, 'accuracy'].median():.2f}"
         beyond = of_arm[of_arm["length"] == FACTS].groupby("depth")["accuracy"].median()

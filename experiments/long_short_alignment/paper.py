@@ -10,7 +10,7 @@ from experiments.long_short_alignment.claims import CLAIMS
 from experiments.long_short_alignment.extension_claims import EXTENSIONS
 from experiments.long_short_alignment.page_tables import make_blocks
 from experiments.long_short_alignment.studies import AlignmentStudy
-from synthlab.studies.presentation.report import About
+from synthlab.studies.report import About
 from synthlab.studies.study import Paper, Rows
 
 ABOUT = About(

@@ -32,9 +32,9 @@ from synthlab.analysis.correlations import (
     range_without_one,
     spearman,
 )
+from synthlab.analysis.plotting import Drawn
 from synthlab.regression.evaluation import constant_loss
-from synthlab.studies.fitting import fits
-from synthlab.studies.presentation.figure_files import Drawn
+from synthlab.studies.evidence import fits
 
 HOW = {how.__name__: how for how in (pearson, spearman)}
 

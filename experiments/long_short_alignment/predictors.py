@@ -8,7 +8,7 @@ from experiments.long_short_alignment.drawings import Cells, limit_to_draw
 from experiments.long_short_alignment.predictions import Correlations
 from experiments.long_short_alignment.run_table import SHORT, WITHIN
 from synthlab.analysis.correlations import COVERAGE, WITNESSES, Correlation, correlation, lead
-from synthlab.studies.presentation.figure_files import Drawn
+from synthlab.analysis.plotting import Drawn
 
 AMONG = {WITHIN: "models of one setting", "": "all models"}
 

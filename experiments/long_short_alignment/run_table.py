@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 
 import pandas as pd
 
+from synthlab.analysis.series import Settings, name_series
 from synthlab.storage.records import Record
 
 FAR = 4  # in training lengths: the paper trains on 4k tokens and tests perplexity on 16k
@@ -101,6 +102,21 @@ class Named(NamedTuple):
     baseline: bool
     variant: str
     group: str
+
+
+def read_variant(variant: str) -> Settings:
+    """Return the settings that a variant of a table of runs stands for, such as ``pi, fine-tuned 50 steps, lora=x``."""
+    member, *others = variant.split(", ")
+    found = {"encoding": member}
+    for each in others:
+        key, _, value = each.partition("=") if "=" in each else ("finetune", "", each)
+        found[key] = value.removeprefix("fine-tuned ")
+    return found
+
+
+def name_variant(variant: str) -> str:
+    """Return what readers call a variant of a table of runs."""
+    return name_series(read_variant(variant))
 
 
 def make_run_table(records: Iterable[Record], names: Mapping[str, Named]) -> pd.DataFrame:

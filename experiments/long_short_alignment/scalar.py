@@ -46,7 +46,7 @@ from synthlab.regression.construction import data, map_of
 from synthlab.regression.evaluation import measure_outputs, readouts, test_sequences
 from synthlab.regression.family import NUMBERS
 from synthlab.rng import stream
-from synthlab.training.family import Family
+from synthlab.training.family import Family, one_by_one
 
 # Measurements that are not per test length, and their meaning; all in one row.
 OUTPUTS = {
@@ -82,7 +82,7 @@ class ScalarConfig(RunConfig):
 
     @classmethod
     def load_family(cls) -> Family:
-        return replace(NUMBERS, evaluate_model=evaluate_model)
+        return replace(NUMBERS, evaluate_models=one_by_one(evaluate_model))
 
 
 @torch.no_grad()

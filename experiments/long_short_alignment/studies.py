@@ -1,6 +1,7 @@
 """Studies of language models: one grid of models, and an analysis that plots and tabulates them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 import pandas as pd
@@ -9,16 +10,15 @@ from pydantic import PositiveFloat
 from experiments.long_short_alignment.analyses import Analysis, ByContext, ByDepth, Compute, Effect, Plain
 from experiments.long_short_alignment.predictions import Correlations, Scalar
 from experiments.long_short_alignment.predictors import Predictors
-from experiments.long_short_alignment.run_table import Named, summary_lines
+from experiments.long_short_alignment.run_table import Named, read_variant, summary_lines
+from synthlab.analysis.series import Settings
 from synthlab.config.base import Config
 from synthlab.config.registry import Registry
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
-from synthlab.studies.evidence import NoEvidence
-from synthlab.studies.fitting import describe_left_out
+from synthlab.studies.evidence import NoEvidence, describe_left_out
 from synthlab.studies.grids import Cell, Grid, NameOrMember
-from synthlab.studies.seeds import Seeds
-from synthlab.studies.study import Plan, Results, Study
+from synthlab.studies.study import Plan, Results, Seeds, Study
 
 OF_MODELS = {"correlations": Correlations, "predictors": Predictors, "scalar": Scalar}
 OF_ARMS = {"effect": Effect, "compute": Compute, "by_context": ByContext, "by_depth": ByDepth, "plain": Plain}
@@ -86,7 +86,10 @@ class AlignmentStudy(Grid, Study):
             raise InputError(f"study.{plan.name}: {error}; lower protocol.lr") from None
         best = [cell.find_best(records) for cell in plan.cells[""]]
         lost = describe_left_out({_series(names[runs[0].config.id]): runs for _, runs in best})
-        for panel in panels.values():
+        series = self._describe_series(table)
+        for key, panel in panels.items():
+            shown = {name: series[name] for name in panel.data.get("series", pd.Series()).unique()}
+            panels[key] = replace(panel, series=shown)
             if self.tune:
                 panel.data["tuned"] = "; ".join(
                     f"{names[runs[0].config.id].group}: {setting}" for setting, runs in best
@@ -96,6 +99,18 @@ class AlignmentStudy(Grid, Study):
         tables = {"runs": table, **analysis.tables(table, mine)}
         lines = [f"{plan.name}: {self.title}", *summary_lines(table), *analysis.lines(tables)]
         return Results(panels, tables, lines)
+
+    def _describe_series(self, table: pd.DataFrame) -> dict[str, Settings]:
+        """Return the settings of whatever may be a series of a panel: arms, variants, both, encodings and tasks."""
+        found: dict[str, Settings] = {name: {"task": name} for name in table.get("task", ())}
+        names = table[["arm", "variant"]].drop_duplicates() if "arm" in table else pd.DataFrame()
+        for arm, variant in names.itertuples(index=False):
+            model, own = read_variant(variant), {"name": arm} | self.arms[arm]
+            if own.get("extension") == "none":
+                own["encoding"] = self.fixed["encoding"]
+            found |= {arm: {"arm": own}, variant: model, f"{arm}, {variant}": {"arm": own, **model}}
+            found[model["encoding"]] = {"encoding": model["encoding"]}
+        return found
 
     def _names(self, plan: Plan) -> dict[str, Named]:
         """Return the names of each run, by identity."""

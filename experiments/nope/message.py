@@ -7,11 +7,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.committed_verdicts import RUNS, read_tables
-from experiments.messages import add_legend, draw_interval, name_rows, new_figure
+from experiments.messages import new_figure
 from experiments.sequences.published import Published
 from experiments.sequences.ranks import mean_by_seed, reciprocal_ranks, score_beyond, score_published
-from synthlab.analysis.looks import STYLES, Style
+from synthlab.analysis.plotting import add_legend, draw_intervals, name_rows
+from synthlab.analysis.series import style_of
 from synthlab.studies.intervals import median_interval
+from synthlab.styles import Style
 
 NOTE = (
     "1: best on every task and seed. Published: mean over three seeds. Here: median over {seeds} seeds, with its "
@@ -29,7 +31,7 @@ def draw(folder: Path, numbers: Published) -> Figure | None:
     arms = [str(arm) for arm in means.index]
     ours, theirs = reciprocal_ranks(score_beyond(runs), arms), score_published(numbers)
     shared = sorted(set(theirs["task"]) & set(ours["task"]))
-    figure = new_figure(2.6)
+    figure = new_figure(2.0)
     left, right = figure.subplots(1, 2, sharey=True, sharex=True)
     _draw_ranks(left, arms, ours, means)
     left.set_title(f"all tasks, {ours['task'].nunique()} of them here")
@@ -47,9 +49,9 @@ def _draw_ranks(axes: Axes, arms: list[str], ours: pd.DataFrame, theirs: pd.Seri
     by_seed = mean_by_seed(ours)
     for y, arm in enumerate(arms):
         low, high, _ = median_interval(by_seed[arm].to_numpy())
-        here = STYLES[arm]._replace(label="here" if y == 0 else "_")
-        draw_interval(axes, y, by_seed[arm].median(), (low, high), here, width=2.2)
+        here = style_of(str(arm))._replace(label="here" if y == 0 else "_")
+        draw_intervals(axes, y, by_seed[arm].median(), low, high, here, width=2.2)
         axes.plot(theirs[arm], y, THEIRS.marker, mfc="none", color=THEIRS.colour, markersize=8, label=THEIRS.label)
-    name_rows(axes, [STYLES[arm].label for arm in arms])
+    name_rows(axes, [style_of(str(arm)).label for arm in arms])
     axes.grid(axis="x", color="0.9")
     axes.set_axisbelow(True)

@@ -9,7 +9,7 @@ from experiments.sequences.alignment import tabulate_claims
 from experiments.sequences.comparison import format_number
 from experiments.sequences.published import read_published
 from experiments.sequences.ranking_reproduction import Ranked
-from synthlab.studies.presentation.report import About
+from synthlab.studies.report import About
 from synthlab.studies.study import Paper, Rows
 
 HERE = Path(__file__).parent

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from synthlab.analysis.names import plain_label
+from synthlab.analysis.series import plain_label
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import data
 from synthlab.regression.evaluation import constant_loss
@@ -23,7 +23,7 @@ from synthlab.regression.family import score
 from synthlab.regression.outrep import OUTREPS
 from synthlab.rng import stream
 from synthlab.storage.records import Record
-from synthlab.studies.fitting import final_loss
+from synthlab.studies.evidence import final_loss
 from theory.closed_forms.numeric import expected_errors, fit_outputs
 
 LEARNED = ("box_cox", "monotone")

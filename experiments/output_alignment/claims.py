@@ -11,7 +11,7 @@ from experiments.output_alignment.checks import (
     keeps_rising,
     rise,
 )
-from synthlab.analysis.names import plain_label
+from synthlab.analysis.series import plain_label
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence
 from synthlab.studies.verdicts import Claims

@@ -9,8 +9,7 @@ from synthlab.config.registry import Registry
 from synthlab.regression.config import RunConfig
 from synthlab.regression.evaluation import constant_loss
 from synthlab.studies.figures import Figure
-from synthlab.studies.presentation.drawing import Plot
-from synthlab.studies.presentation.plots import PLOTS
+from synthlab.studies.plots import PLOTS, Plot
 
 
 class NumberFigure(Figure):

@@ -6,10 +6,10 @@ from typing import Literal, cast
 import pandas as pd
 
 from experiments.output_alignment.heads import SEQUENCES, Heads, heads_of
-from synthlab.analysis.curves import seeds_note
+from synthlab.analysis.tables import seeds_note
 from synthlab.regression.trained import TrainedRegression
 from synthlab.storage.records import Record
-from synthlab.studies.presentation.heat import Heat
+from synthlab.studies.plots import Heat
 from synthlab.training.devices import use_one_thread
 
 Measure = Literal["unexplained", "lost", "alone", "line_error"]

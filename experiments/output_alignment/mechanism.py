@@ -10,7 +10,7 @@ diverge, ever faster.
 import numpy as np
 
 from experiments.output_alignment.inside import Measure, measure_heads
-from synthlab.analysis.names import plain_label
+from synthlab.analysis.series import plain_label
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence
 from synthlab.studies.verdicts import Claims

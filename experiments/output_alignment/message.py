@@ -7,25 +7,24 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.committed_verdicts import TABLES, read_tables
-from experiments.messages import add_legend, draw_interval, name_rows, new_figure
-from experiments.output_alignment.figures import NumberFigure
-from synthlab.analysis.looks import STYLES
-from synthlab.analysis.names import NAMES
-from synthlab.studies.presentation.heat import UNFIT
+from experiments.messages import new_figure
+from synthlab.analysis.plotting import add_legend, draw_cells, draw_intervals, name_rows
+from synthlab.analysis.series import style_of
+from synthlab.studies.plots import UNFIT, find_unfit
 
 FAR = 5  # training lengths
 # The panels of figure 1, by the table of each: what it is about, and what its series are.
 PANELS = {
     "figure1a": ("mean task, plain target", "encoding"),
     "figure1b": ("length task, plain target", "encoding"),
-    "figure1c_plus": (f"length task, {NAMES['nope']}, mapped targets", "map"),
+    "figure1c_plus": ("length task, NoPE, mapped targets", "map"),
 }
 HORIZON = "horizonlength"
 PLAIN = "identity"
 ORDER = (PLAIN, "sqrt", "log", "rlog", "rsqrt", "reciprocal")  # of maps, by how fast they fall
 NOTE = (
     "Trained on lengths 1 to {trained}. Left: median over seeds, bar from least to greatest, on two scales. Right: "
-    "length up to which the relative\nerror stays under 5 %, median over seeds and, below, least to greatest"
+    "length up to which the relative error stays under 5 %, median over seeds and, below, least to greatest"
     "{hatched}."
 )
 
@@ -37,17 +36,17 @@ def draw(folder: Path) -> Figure | None:
         return None
     far = {key: _select_far(tables[key], of) for key, (_, of) in PANELS.items()}
     horizon = _sort_maps(tables[HORIZON], "outrep")
-    figure = new_figure(3.9)
+    figure = new_figure(3.4)
     whole = figure.add_gridspec(len(far), 2, height_ratios=[len(rows) for rows in far.values()])
     upper = None
     for place, (key, rows) in enumerate(far.items()):
         axes = figure.add_subplot(whole[place, 0], sharex=upper if place == 2 else None)
         upper = axes
         for y, row in enumerate(rows.to_dict("records")):
-            style = STYLES[row["series"]]._replace(label="_")
-            draw_interval(axes, y, row["median"], (row["low"], row["high"]), style)
+            style = style_of(row["series"])._replace(label="_")
+            draw_intervals(axes, y, row["median"], row["low"], row["high"], style)
         axes.set_xscale("log")
-        name_rows(axes, [STYLES[name].label for name in rows["series"]])
+        name_rows(axes, [style_of(name).label for name in rows["series"]])
         axes.set_title(PANELS[key][0], loc="left", fontsize="medium")
         if place == 1:
             axes.tick_params(labelbottom=False)
@@ -55,39 +54,35 @@ def draw(folder: Path) -> Figure | None:
     assert upper is not None
     trained = int(tables["figure1b"]["train_length"].max())
     upper.set_xlabel(f"mean squared error at length {FAR * trained}")
-    heat = NumberFigure.plots.build({"name": "heat", "rows": "encoding", "columns": "outrep"})
     axes = figure.add_subplot(whole[:, 1])
-    heat.draw(axes, horizon)
-    _spread_colours(axes, trained, float(horizon["median"].max()))
-    _add_ranges(axes, horizon)
+    _draw_horizons(axes, horizon, trained)
     axes.set_title("length task: how far each pair reaches", fontsize="medium")
     axes.tick_params(axis="x", rotation=30)
-    hatched = f" ({UNFIT})" if axes.patches else ""
+    hatched = f" ({UNFIT})" if find_unfit(horizon).any() else ""
     add_legend(figure, NOTE.format(trained=trained, hatched=hatched))
     return figure
 
 
-def _spread_colours(axes: Axes, low: float, high: float) -> None:
-    """Spread the colours of a heat map from ``low`` to ``high``, with black numbers on light cells."""
-    axes.collections[0].set_clim(low, high)
-    for number in axes.texts:
-        is_light = float(number.get_text().rstrip("+-") or 0) > low + 0.6 * (high - low)
-        if number.get_bbox_patch() is None:  # those of hatched cells stay grey
-            number.set_color("black" if is_light else "white")
-
-
-def _add_ranges(axes: Axes, horizon: pd.DataFrame) -> None:
-    """Write the least and the greatest value below each number of a heat map, in its colour, where they differ."""
-    names = [list(dict.fromkeys(horizon[column])) for column in ("encoding", "outrep")]
-    ranges = horizon.set_index(["encoding", "outrep"])[["low", "high"]]
-    for number in list(axes.texts):
-        x, y = number.get_position()
-        pair = names[0][int(y)], names[1][int(x)]
-        low, high = ranges.loc[pair] if pair in ranges.index else (0, 0)
-        if low < high and number.get_bbox_patch() is None:
-            number.set_y(y - 0.13)
-            words = f"{low:g} to {high:g}"
-            axes.text(x, y + 0.25, words, ha="center", va="center", fontsize=6.5, color=number.get_color())
+def _draw_horizons(axes: Axes, horizon: pd.DataFrame, trained: int) -> None:
+    """Draw the horizon of each encoding and map, with the least and the greatest below where they differ."""
+    longest, unfit = horizon["test_length"].max(), find_unfit(horizon)
+    numbers = (horizon[name] for name in ("median", "low", "high"))
+    texts = []
+    for median, low, high, hatched in zip(*numbers, unfit, strict=True):
+        plus = "+" if median == longest else ""
+        texts.append(f"{median:g}{plus}" if low == high or hatched else f"{median:g}{plus}\n{low:g} to {high:g}")
+    pairs = horizon.assign(text=texts, unfit=unfit).pivot(index="encoding", columns="outrep")
+    rows, columns = (list(dict.fromkeys(horizon[name])) for name in ("encoding", "outrep"))
+    values, texts, hatched = (pairs[name].loc[rows, columns] for name in ("median", "text", "unfit"))
+    draw_cells(
+        axes,
+        values.to_numpy(dtype=float),
+        texts.fillna("-").to_numpy(),
+        [style_of(name).label for name in rows],
+        [style_of(name).label for name in columns],
+        limits=(trained, float(horizon["median"].max())),
+        hatched=hatched.eq(True).to_numpy(),
+    )
 
 
 def _select_far(table: pd.DataFrame, of: str) -> pd.DataFrame:

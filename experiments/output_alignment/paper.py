@@ -8,7 +8,7 @@ from experiments import committed_verdicts
 from experiments.output_alignment import choosing_claims, mechanism, message, readout, training_claims
 from experiments.output_alignment.claims import CLAIMS
 from experiments.output_alignment.figures import NumberFigure
-from synthlab.studies.presentation.report import About, deviations
+from synthlab.studies.report import About, deviations
 from synthlab.studies.study import Paper, Rows
 
 RECIPE = "figure1_recipe"  # the study that judges the same claims with the paper's training setup

@@ -4,11 +4,10 @@ import pandas as pd
 from matplotlib.ticker import FixedLocator, NullLocator
 from pydantic import PositiveInt
 
-from synthlab.analysis.curves import band_note
-from synthlab.analysis.tables import HORIZON, aggregate_seeds, make_table, metric_of
+from synthlab.analysis.tables import HORIZON, aggregate_seeds, band_note, make_table, metric_of
 from synthlab.errors import InputError
 from synthlab.regression.config import RunConfig
-from synthlab.studies.presentation.drawing import Plot, Series, check_lengths
+from synthlab.studies.plots import Plot, Series, check_lengths
 
 SETTINGS = {"encoding.q", "outrep.p"}
 
@@ -47,8 +46,8 @@ class ReadoutPowers(Plot):
         counts = last.groupby(["q", "p"])[["breaks", "misses"]].sum().reset_index()
         return aggregate_seeds(last, ["q", "p"], metric).merge(counts, on=["q", "p"])
 
-    def names(self, drawn):
-        return [f"q={q:g}" for q in sorted(drawn["q"].unique())]
+    def settings(self, series):
+        return {f"q={q:g}": {"q": q} for q in sorted({one.chosen["encoding.q"] for one in series})}
 
     def paint(self, axes, drawn, styles):
         for q in sorted(drawn["q"].unique()):

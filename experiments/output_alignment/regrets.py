@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 
 from experiments.output_alignment.choosing import trials_of
-from synthlab.analysis.names import plain_label
+from synthlab.analysis.plotting import draw_intervals, name_rows
+from synthlab.analysis.series import plain_label
 from synthlab.studies.intervals import median_interval
-from synthlab.studies.presentation.drawing import Plot
+from synthlab.studies.plots import Plot
 
 NAMES = {
     "least shift of targets": "least shift of targets (untrained)",
@@ -46,15 +47,17 @@ class Regrets(Plot):
                 )
         return pd.DataFrame(rows)
 
+    def settings(self, series):
+        trials = trials_of(record for one in series for record in one.records if record.diverged_at is None)
+        return {trial.name: {"encoding": trial.encoding, "train_length": trial.train_length} for trial in trials}
+
     def paint(self, axes, drawn, styles):
-        rules, names = list(dict.fromkeys(drawn["rule"])), self.names(drawn)
+        rules, names = (list(dict.fromkeys(drawn[name])) for name in ("rule", "series"))
         for i, name in enumerate(names):
             rows, style = drawn[drawn["series"] == name], styles[name]
             places = np.array([rules.index(rule) for rule in rows["rule"]]) + (i - (len(names) - 1) / 2) * 0.15
-            axes.hlines(places, rows["low"], rows["high"], color=style.colour, lw=1.2)
-            axes.plot(rows["median"], places, style.marker, color=style.colour, ms=4.5, label=style.label)
-        axes.set_yticks(range(len(rules)), rules)
-        axes.set_ylim(len(rules) - 0.4, -0.6)
+            draw_intervals(axes, places, rows["median"], rows["low"], rows["high"], style, width=1.2)
+        name_rows(axes, rules)
         axes.axvline(0, color="0.5", lw=0.8)
         axes.set_xlabel("regret (decades)")
 

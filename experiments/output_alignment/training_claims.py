@@ -10,7 +10,7 @@ from typing import cast
 
 import numpy as np
 
-from synthlab.analysis.names import plain_label
+from synthlab.analysis.series import plain_label
 from synthlab.regression.config import RunConfig
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence, NoEvidence

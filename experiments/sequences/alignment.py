@@ -19,14 +19,14 @@ from experiments.committed_verdicts import CLAIMS
 from experiments.sequences.published import RANGE
 from experiments.sequences.ranks import RUN, mean_beyond
 from synthlab.analysis.correlations import COVERAGE, LEAST_GROUPS, student
-from synthlab.analysis.looks import Style
+from synthlab.analysis.plotting import Drawing, Drawn
+from synthlab.analysis.series import Settings
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import NoEvidence
 from synthlab.studies.intervals import ConfidenceInterval, GroupEstimate, median_interval
-from synthlab.studies.presentation.drawing import Drawing
-from synthlab.studies.presentation.figure_files import Drawn
 from synthlab.studies.study import Results, Rows
 from synthlab.studies.verdicts import Claims
+from synthlab.styles import Style
 
 QUANTITIES = {"shift": "outputs shift less", "misfit": "training lengths are fitted better"}
 ALIGNMENT = "alignment"
@@ -83,17 +83,19 @@ def _score_pair(one: dict, other: dict, quantity: str) -> float:
     return ALIKE_SCORE if abs(apart) <= ALIKE else float(apart > 0)
 
 
-def with_alignment(results: Results, runs: pd.DataFrame, metric: str, overrides: str) -> Results:
+def with_alignment(
+    results: Results, runs: pd.DataFrame, metric: str, overrides: str, arms: Mapping[str, Settings]
+) -> Results:
     """Return ``results`` with the panel ``alignment`` and lines for a terminal on the shifts.
 
-    They are unchanged if no run is tested beyond training.
+    They are unchanged if no run is tested beyond training. ``arms`` has the settings of each arm.
     """
     found = shifts(runs, metric)
     if found.empty:
         return results
     title = "Does the shift of outputs say which generalize?"
     return results._replace(
-        panels={**results.panels, ALIGNMENT: Drawn(title, Shifts(), found.assign(overrides=overrides))},
+        panels={**results.panels, ALIGNMENT: Drawn(title, Shifts(), found.assign(overrides=overrides), arms)},
         lines=[*results.lines, *_describe_pairs(found)],
     )
 
@@ -111,12 +113,9 @@ def _describe_pairs(found: pd.DataFrame) -> list[str]:
 class Shifts(Drawing):
     """The score against the shift of outputs, a point for each run; a colour for each encoding."""
 
-    def names(self, drawn: pd.DataFrame) -> list[str]:
-        return list(dict.fromkeys(drawn["arm"]))
-
     def paint(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style]) -> None:
-        for name in self.names(drawn):
-            rows, style = drawn[drawn["arm"] == name], styles[name]
+        for name, rows in drawn.groupby("arm", sort=False):
+            style = styles[str(name)]
             look = {"markersize": 4, "mfc": "none", "alpha": 0.7}
             axes.plot(rows["shift"], rows["score"], style.marker, color=style.colour, label=style.label, **look)
         axes.set_xlabel("shift of outputs")

@@ -7,12 +7,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from experiments.sequences.published import RANGE
-from synthlab.analysis.curves import band_note, draw_lines
-from synthlab.analysis.looks import Style
-from synthlab.analysis.tables import curves
+from synthlab.analysis.plotting import Drawing, draw_lines
+from synthlab.analysis.tables import band_note, curves
 from synthlab.sequences.config import METRICS
 from synthlab.storage.records import Record
-from synthlab.studies.presentation.drawing import Drawing, Series, tabulate_runs
+from synthlab.studies.plots import Series, tabulate_runs
+from synthlab.styles import Style
 
 ROUNDING = 1e-6  # tolerance of a multiple of a length above an integer
 SHOWN = {"exact": "exact match", "tokens": "accuracy per token"}  # a panel each
@@ -25,11 +25,10 @@ class Share(Drawing):
         self.label = label
 
     def paint(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style]) -> None:
-        draw_lines(axes, drawn, "length", every=0.12, styles=styles)
+        draw_lines(axes, drawn, "length", styles, every=0.12, scale="linear")
         for _, rows in drawn.groupby("series", sort=False):
             axes.plot(rows["length"], rows["chance"], ":", color="0.6", lw=0.9, zorder=0)
         axes.axvspan(drawn["train_from"].min(), drawn["train_length"].max(), color="0.93", zorder=-1)
-        axes.set_yscale("linear")
         axes.set_ylim(-0.03, 1.03)
         axes.set_xlabel("length")
         axes.set_ylabel(self.label)

@@ -12,17 +12,16 @@ from experiments.sequences.alignment import ALIGNMENT, with_alignment
 from experiments.sequences.bins import SHOWN, Share, bins_of, share_by_length
 from experiments.sequences.comparison import by_theory, compare_published, format_comparison
 from experiments.sequences.published import RANGE, read_published
+from synthlab.analysis.plotting import Drawn
+from synthlab.analysis.series import Settings, find_style
 from synthlab.config.registry import STRICT, describe_unknown
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
-from synthlab.studies.evidence import fitting_of
-from synthlab.studies.fitting import describe_left_out
+from synthlab.studies.evidence import describe_left_out, fitting_of
 from synthlab.studies.grids import Cell, Grid, Values
-from synthlab.studies.presentation.drawing import Series
-from synthlab.studies.presentation.figure_files import Drawn
-from synthlab.studies.presentation.report import NumbersTable
-from synthlab.studies.seeds import SeedCount
-from synthlab.studies.study import Plan, Results, Study, check_text
+from synthlab.studies.plots import Series
+from synthlab.studies.report import NumbersTable
+from synthlab.studies.study import Plan, Results, SeedCount, Study, check_text
 from synthlab.studies.verdicts import Grounds
 
 Arms = dict[str, dict[str, Any]]
@@ -78,6 +77,16 @@ class Reproduction(Study):
         arms = {name: self.arms.get(name, {}) | task.arms.get(name, {}) for name in task.arms or self.arms}
         return Grid(fixed=self.fixed | task.fixed, arms=arms, tune=task.tune, claims=task.claims)
 
+    def _describe_arms(self) -> dict[str, Settings]:
+        """Return the settings of each arm, by its name, which may be that of an encoding."""
+        own = {name: settings for task in self.tasks.values() for name, settings in task.arms.items()}
+        found = {}
+        for name in self.arms | own:
+            style = find_style(name)
+            arm = {"name": style.label if style else name} | self.arms.get(name, {}) | own.get(name, {})
+            found[name] = {"arm": arm}
+        return found
+
     def seeds_of(self, key):
         return self.tasks[key].seeds or self.seeds
 
@@ -128,7 +137,7 @@ class Reproduction(Study):
         panels = {key: self.panel(plan, key, series[key], evidence[key].empty) for key in self.tasks}
         title = f"{plan.name}: {self.title}"
         results = Results(panels, {"bins": runs, **tables}, [title, numbers.caption, *lines], numbers)
-        return with_alignment(results, runs, self.metric, plan.overrides)
+        return with_alignment(results, runs, self.metric, plan.overrides, self._describe_arms())
 
     def tables(
         self, runs: pd.DataFrame, records: Mapping[tuple[str, str], Sequence[Record]]
@@ -147,7 +156,8 @@ class Reproduction(Study):
         drawn = pd.DataFrame() if empty else share_by_length(series, self.metric)
         lost = describe_left_out({one.label: one.records for one in series})
         title = self.tasks[key].title
-        return Drawn(title, Share(SHOWN[self.metric]), drawn.assign(overrides=plan.overrides, left_out=lost))
+        drawn, arms = drawn.assign(overrides=plan.overrides, left_out=lost), self._describe_arms()
+        return Drawn(title, Share(SHOWN[self.metric]), drawn, {one.label: arms[one.label] for one in series})
 
 
 def series_of(cell: Cell, records: Mapping[str, Record]) -> Series:

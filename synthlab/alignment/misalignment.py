@@ -5,8 +5,8 @@ share one draw: two draws differ even on the *same* window, and that noise is no
 """
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple, cast
 
 import torch
 from jaxtyping import Float, Int
@@ -115,9 +115,54 @@ def misalignment(
         raise InputError(f"texts: have {texts.shape[1]} tokens each; {least}")
     if positions is not None and positions.shape[1] < texts.shape[1]:
         raise InputError(f"positions: {positions.shape[1]} for each text; must be {texts.shape[1]} or more")
-    compare = _at_ends if form == "last" else _average_offsets
-    distances = compare(model, texts, low, high, generator, min(batch, 2 * len(texts)), positions)
-    return Misalignment(*(Estimate.from_values(values) for values in distances))
+    inputs = [texts] if positions is None else [texts, positions]
+    distances = measure_distances(
+        _stack_one(model),
+        [each[None] for each in inputs],
+        low,
+        high,
+        [generator],
+        form,
+        batch,
+    )
+    return Misalignment(*(Estimate.from_values(values[0]) for values in distances))
+
+
+def measure_distances(
+    models: Model,
+    inputs: Sequence[Int[Tensor, "M N _"]],
+    low: int,
+    high: int,
+    generators: Sequence[torch.Generator],
+    form: Form = "last",
+    batch: int = BATCH,
+) -> Divergence:
+    """Return the divergences [M, N] that ``misalignment`` averages, of M models with logits [M, B, T, V].
+
+    Args:
+        models: The models, as a function of ``inputs``.
+        inputs: Texts of T tokens, and their positions if they have any.
+        low: The shortest context, in tokens.
+        high: The longest context, in tokens.
+        generators: The source of each model's lengths or offsets, on the CPU.
+        form: ``last`` or ``overlap``.
+        batch: The maximal number of windows of each model in one call.
+    """
+    count = inputs[0].shape[1]
+    batch = min(batch, 2 * count)
+    if form == "last":
+        lengths = torch.stack([torch.randint(low, high + 1, (2 * count,), generator=each) for each in generators])
+        twice = [each.repeat(1, 2, 1) for each in inputs]
+        return divergence(*_last_logits(models, twice, lengths, batch).chunk(2, 1))
+    offsets = torch.stack([torch.randint(1, high - low + 1, (count,), generator=each) for each in generators])
+
+    def compare(offset: int, *texts: Tensor) -> Tensor:
+        longer, shorter = both_contexts(high, offset, low)
+        first, second = (models(*(each[..., start : start + high] for each in texts)).float() for start in (0, offset))
+        distances = divergence(first[..., longer, :], second[..., shorter, :])
+        return torch.stack([values.mean(-1) for values in distances], -1)
+
+    return Divergence(*_by_value(offsets, inputs, batch, compare).unbind(-1))
 
 
 def logits_of(model: Model, *inputs: Tensor) -> Tensor:
@@ -141,45 +186,48 @@ def last_logits(
     Windows of equal length share calls of the model. Where ``positions`` has more columns than ``texts``, the model
     adds tokens to a window: BOS and EOS.
     """
-    more = 0 if positions is None else positions.shape[1] - texts.shape[1]
-    parts = []
-    for length, rows in _group_rows(lengths, batch):
-        where = [] if positions is None else [positions[rows, -(length + more) :]]
-        parts.append((rows, logits_of(model, texts[rows, -length:], *where)[:, -1].float()))
-    return _restore_order(parts)
+    inputs = [texts[None]] if positions is None else [texts[None], positions[None]]
+    return _last_logits(_stack_one(model), inputs, lengths[None], batch)[0]
 
 
-def _at_ends(model: Model, texts: Tensor, low: int, high: int, generator: torch.Generator, batch: int, positions):
-    lengths = torch.randint(low, high + 1, (2, len(texts)), generator=generator)
-    twice = None if positions is None else positions.repeat(2, 1)
-    first, second = last_logits(model, texts.repeat(2, 1), lengths.flatten(), batch, twice).chunk(2)
-    return divergence(first, second)
+def _stack_one(model: Model) -> Model:
+    """Return a user's model as one of a stack. It raises InputError for an output that is not logits."""
+
+    def models(*inputs: Tensor) -> Tensor:
+        return logits_of(model, *(each[0] for each in inputs)).unsqueeze(0)
+
+    return models
 
 
-def _average_offsets(
-    model: Model, texts: Tensor, low: int, high: int, generator: torch.Generator, batch: int, positions
-):
-    offsets = torch.randint(1, high - low + 1, (len(texts),), generator=generator)
-    inputs = [texts] if positions is None else [texts, positions]
-    parts = []
-    for offset, rows in _group_rows(offsets, batch):
-        longer, shorter = both_contexts(high, offset, low)
-        first, second = (
-            logits_of(model, *(each[rows, start : start + high] for each in inputs)).float() for start in (0, offset)
-        )
-        distances = divergence(first[:, longer], second[:, shorter])
-        parts.append((rows, torch.stack([values.mean(-1) for values in distances], -1)))
-    return Divergence(*_restore_order(parts).unbind(-1))
+def _last_logits(
+    models: Model, inputs: Sequence[Int[Tensor, "M N _"]], lengths: Int[Tensor, "M N"], batch: int
+) -> Float[Tensor, "M N V"]:
+    columns = inputs[0].shape[-1]
+
+    def answer(length: int, *texts: Tensor) -> Tensor:
+        return models(*(each[..., columns - each.shape[-1] - length :] for each in texts))[..., -1, :].float()
+
+    return _by_value(lengths, inputs, batch, answer)
 
 
-def _group_rows(values: Int[Tensor, " N"], batch: int) -> Iterator[tuple[int, Int[Tensor, " rows"]]]:
-    """Yield each distinct value with the indices where it occurs, at most ``batch`` at a time."""
+def _by_value(
+    values: Int[Tensor, "M N"],
+    inputs: Sequence[Int[Tensor, "M N _"]],
+    batch: int,
+    compute: Callable[..., Tensor],
+) -> Float[Tensor, "M N F"]:
+    """Return what ``compute`` gives, [M, B, F], for a value and those rows of ``inputs`` that have it.
+
+    At most ``batch`` rows of each model are given at a time. A model with fewer is given others in their place.
+    """
+    models, found = torch.arange(len(values)).unsqueeze(1), None
     for value in values.unique().tolist():
-        for rows in (values == value).nonzero().squeeze(1).split(batch):
-            yield value, rows
-
-
-def _restore_order(parts: list[tuple[Tensor, Tensor]]) -> Float[Tensor, "N F"]:
-    """Concatenate parts, given with the indices of their rows, in the order of the indices."""
-    order = torch.cat([rows for rows, _ in parts]).argsort()
-    return torch.cat([values.cpu() for _, values in parts])[order]
+        has = values == value
+        order, counts = has.int().argsort(dim=1, descending=True, stable=True), has.sum(1, keepdim=True)
+        for rows in order[:, : counts.max()].split(batch, 1):
+            computed = compute(value, *(each[models, rows] for each in inputs)).cpu()
+            if found is None:
+                found = computed.new_empty(*values.shape, computed.shape[-1])
+            model, place = has.gather(1, rows).nonzero(as_tuple=True)
+            found[model, rows[model, place]] = computed[model, place]
+    return cast(Tensor, found)

@@ -1,19 +1,19 @@
 """The comparison of runs: the points that show a metric against a setting, and remarks on them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_extension_array_dtype, is_numeric_dtype
 
-from synthlab.analysis.curves import band_note
-from synthlab.analysis.looks import STYLES
+from synthlab.analysis.series import Settings, member_names
 from synthlab.analysis.tables import (
     HORIZON,
     STEP,
     TRAINING_LOSS,
     aggregate_seeds,
+    band_note,
     find_lacking,
     find_varying,
     groups_of_kinds,
@@ -45,6 +45,7 @@ class Comparison(NamedTuple):
     points: pd.DataFrame
     metric: str
     measured: Metric
+    series: Mapping[str, Settings]  # the settings of each, in the legend's order
     x: str
     by: list[str]
     facet: list[str]
@@ -125,7 +126,12 @@ def gather_points(
     at = tested if _is_by_length(finished, kinds, metric) and not {"length", STEP} & {x, *by, *facet} else ""
     remarks += ["each run at the longest length it was tested to"] * (" to " in at)
     remarks += [f"left out: {', '.join(left_out)}"] * bool(left_out)
-    return Comparison(points, metric, measured, x, by, facet, at, remarks)
+    order = list(dict.fromkeys(points["series"]))
+    settings_of = {
+        name: {key: each for key, each in zip(by, value, strict=True) if each} for value, name in series.items()
+    }
+    found = {name: settings_of.get(name, {}) for name in order}
+    return Comparison(points, metric, measured, found, x, by, facet, at, remarks)
 
 
 def _check_request(
@@ -275,12 +281,13 @@ def text_of(value: Any) -> str:
 
 
 def sort_texts(texts: Iterable[str]) -> list[str]:
-    """Numbers by size, then names as ``looks.STYLES`` has them, then others by alphabet."""
+    """Numbers by size, then encodings and maps in the order of legends, then others by alphabet."""
+    members = member_names()
 
     def rank(text: str) -> tuple:
         try:
             return 0, float(text), text
         except ValueError:
-            return 1, list(STYLES).index(text) if text in STYLES else len(STYLES), text
+            return 1, members.index(text) if text in members else len(members), text
 
     return sorted(set(texts), key=rank)

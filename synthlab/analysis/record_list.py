@@ -11,9 +11,11 @@ from synthlab.analysis import printing, tables
 from synthlab.analysis.collection import Collection
 from synthlab.analysis.conditions import Where
 from synthlab.config.argument_checks import check_arguments, shorten
+from synthlab.config.picture_files import check_picture, save_picture
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
+from synthlab.styles import RC
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -85,9 +87,13 @@ class Records(list[Record]):
         Raises:
             InputError: The metric is unknown or not shared by all records, or no run is finished.
         """
-        from synthlab.analysis.curves import plot_table  # matplotlib is imported only for plots
+        from synthlab.analysis.comparison import gather_points
+        from synthlab.analysis.panels import draw_comparison  # matplotlib is imported only for plots
 
-        return plot_table(self.table(), metric, path)
+        check_picture("path", path)
+        figure = draw_comparison(gather_points(self.table(), metric, "length", None, None, None))
+        save_picture(figure, "path", path, dpi=RC["savefig.dpi"])
+        return figure
 
     def __repr__(self) -> str:
         return printing.render_records(self)

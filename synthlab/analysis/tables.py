@@ -1,6 +1,6 @@
 """Tables of records: settings and metrics, varying settings, metrics over seeds, the meaning of columns."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -83,6 +83,13 @@ def label_series(table: pd.DataFrame) -> pd.Series:
     return pairs[0].str.cat(pairs[1:], sep=" ")  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
+def describe_series(table: pd.DataFrame) -> Mapping[str, Mapping[Any, Any]]:
+    """Return the settings that distinguish each series of ``label_series``, by its name."""
+    columns = find_varying(table) or ["task" if "task" in table else "kind"]
+    settings = mark_followers(table)[columns].astype(object).where(table[columns].notna(), None)
+    return dict(zip(label_series(table), settings.to_dict("records"), strict=True))
+
+
 def curves(table: pd.DataFrame, metric: str, series: pd.Series | None = None) -> pd.DataFrame:
     """Return ``metric`` against length for each series, as in ``aggregate_seeds``; with its longest ``train_length``.
 
@@ -110,6 +117,20 @@ def aggregate_seeds(table: pd.DataFrame, by: list[str], value: str) -> pd.DataFr
     result = table.groupby(by, dropna=False).agg(**measures).reset_index()
     rank = result[by[0]].map(order.index)
     return result.assign(rank=rank).sort_values(["rank", *by[1:]]).drop(columns="rank").reset_index(drop=True)
+
+
+def seeds_note(drawn: pd.DataFrame) -> str:
+    """Return the number of seeds of each point, for a caption."""
+    fewest, most = drawn["seeds"].min(), drawn["seeds"].max()
+    if most == 1:
+        return "one seed"
+    return f"median of {most if fewest == most else f'{fewest} to {most}'} seeds"
+
+
+def band_note(drawn: pd.DataFrame) -> str:
+    """Return the meaning of lines and bands, for a caption: the number of seeds and the range of the band."""
+    note = seeds_note(drawn)
+    return note if note == "one seed" else f"{note}, band from least to greatest"
 
 
 def count_distinct(column: pd.Series) -> int:

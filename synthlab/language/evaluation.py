@@ -1,8 +1,11 @@
-"""Evaluation of a language model: loss by context length, misalignment, recall by needle depth."""
+"""Evaluation of M language models at once: loss by context length, misalignment, recall by needle depth.
 
-from collections.abc import Callable
+Each has test texts of its own, drawn with its test seed.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
-from typing import cast
 
 import pandas as pd
 import torch
@@ -10,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from synthlab.alignment.misalignment import Form, Model, misalignment
+from synthlab.alignment.misalignment import Estimate, Form, Model, measure_distances
 from synthlab.alignment.windows import min_context
 from synthlab.language.config import LanguageConfig
 from synthlab.language.languages.source import Language
@@ -20,33 +23,44 @@ COLDEST, HOTTEST = 0.05, 20.0  # the range of temperatures; 1 leaves the model u
 HALVINGS = 24  # bisection steps in log T: to a relative precision of a millionth
 ROWS = 32  # number of texts in one call, to limit the memory of attention
 Measured = dict[str, float]
-DrawPositions = Callable[[Tensor], Tensor]  # from texts [N, T] to random positions [N, T]
-# From texts [N, T], perhaps their positions, and ``last``: logits after each prefix, or after the last ``last`` only.
+DrawPositions = Callable[[Tensor], Tensor]  # from texts [M, N, T] to random positions [M, N, T]
+Configs = Sequence[LanguageConfig]  # those of the models, which differ in seeds only
+# From texts [M, N, T] of M models, perhaps their positions, and ``last``: the logits [M, N, n, V] after each prefix, or
+# after the last ``last`` only.
 Answers = Callable[..., Tensor]
 WindowSize = Callable[[int], float]  # from a number of tokens to that of the window in which they are evaluated
 
 
 def by_context(
-    model: Answers, language: Language, config: LanguageConfig, window: WindowSize, temperature: float = 1.0
-) -> pd.DataFrame:
-    """Return the ``METRICS`` after 1 to ``test_length`` tokens, averaged over the test texts.
+    models: Answers,
+    language: Language,
+    configs: Configs,
+    window: WindowSize,
+    temperatures: Sequence[float] | None = None,
+) -> list[pd.DataFrame]:
+    """Return, for each model, the ``METRICS`` after 1 to ``test_length`` tokens, averaged over the test texts.
 
     A context of k tokens is evaluated in a window of up to ``window(k)`` tokens. One window gives all contexts unless
     the encoding depends on the length. Then ``Encoding.alike_up_to`` gives windows that encode each context like a text
     of its own; with random positions, ``double_window`` gives the windows.
     """
     totals: dict[str, Tensor] = {}
-    for texts in draw_held_out(language, config, config.test_length + 1).split(ROWS):
-        truth, parts, done = language.predict(texts[:, :-1]), [], 0
-        while done < config.test_length:
-            end = int(min(window(done + 1), config.test_length))
-            known = None if truth is None else truth[:, done:end]
-            parts.append(_losses(model, texts[:, : end + 1], end - done, known, temperature))
+    longest, scales = configs[0].test_length, torch.tensor(temperatures or [1.0] * len(configs))
+    for texts in draw_held_out(language, configs, longest + 1).split(ROWS, 1):
+        truth, parts, done = predict(language, texts[..., :-1]), [], 0
+        while done < longest:
+            end = int(min(window(done + 1), longest))
+            known = None if truth is None else truth[:, :, done:end]
+            parts.append(_losses(models, texts[..., : end + 1], end - done, known, scales))
             done = end
         for name in parts[0]:
-            totals[name] = totals.get(name, 0) + torch.cat([part[name] for part in parts])
-    columns = {name: (total / config.evaluation.sequences).numpy() for name, total in totals.items()}
-    return pd.DataFrame({"length": range(1, config.test_length + 1), **columns})
+            totals[name] = totals.get(name, 0) + torch.cat([part[name] for part in parts], 1)
+    columns = {name: (total / configs[0].evaluation.sequences).cpu().numpy() for name, total in totals.items()}
+    lengths = range(1, longest + 1)
+    return [
+        pd.DataFrame({"length": lengths, **{name: values[index] for name, values in columns.items()}})
+        for index in range(len(configs))
+    ]
 
 
 def double_window(config: LanguageConfig) -> WindowSize:
@@ -55,35 +69,46 @@ def double_window(config: LanguageConfig) -> WindowSize:
 
 
 def _losses(
-    model: Answers, texts: Int[Tensor, "N T"], last: int, truth: Float[Tensor, "N n V"] | None, temperature: float
-) -> dict[str, Float[Tensor, " n"]]:
+    models: Answers,
+    texts: Int[Tensor, "M N T"],
+    last: int,
+    truth: Float[Tensor, "M N n V"] | None,
+    temperatures: Float[Tensor, " M"],
+) -> dict[str, Float[Tensor, "M n"]]:
     """Return the ``METRICS`` at the last n tokens of ``texts``, each predicted from those before it, summed over texts.
 
     ``truth`` has the Bayes-optimal log-probabilities there, if they are known.
     """
-    logits, target = model(texts[:, :-1], last=last), texts[:, -last:]
+    logits = models(texts[..., :-1], last=last)
+    target = texts[..., -last:].to(logits.device)
+    scales = temperatures.to(logits).view(-1, 1, 1, 1)
+
+    def losses_of(logits: Tensor) -> Tensor:
+        return F.cross_entropy(logits.flatten(0, 1).mT, target.flatten(0, 1), reduction="none").double().view_as(target)
+
     losses = {
-        "loss": F.cross_entropy(logits.mT, target, reduction="none").double(),
-        "calibrated": F.cross_entropy(logits.mT / temperature, target, reduction="none").double(),
+        "loss": losses_of(logits),
+        "calibrated": losses_of(logits / scales),
         "accuracy": (logits.argmax(-1) == target).double(),
     }
     if truth is not None:
+        truth = truth.to(logits.device)
         ratio = (truth - logits.double().log_softmax(-1)).masked_fill(truth.isneginf(), 0)
         losses |= {
             "perfect": -truth.gather(-1, target.unsqueeze(-1)).squeeze(-1),
             "excess": (truth.exp() * ratio).sum(-1),
         }
-    return {name: values.sum(0) for name, values in losses.items()}
+    return {name: values.sum(1) for name, values in losses.items()}
 
 
-def temperature_within(model: Model, language: Language, config: LanguageConfig) -> float:
-    """Return the best temperature for contexts up to the training length, fitted on held-out texts.
+def temperatures_within(models: Answers, language: Language, configs: Configs) -> list[float]:
+    """Return the best temperature of each model for contexts up to the training length, fitted on held-out texts.
 
     These are not the test texts.
     """
-    texts = draw_held_out(language, config, config.train_length + 1, "calibration")
-    logits = torch.cat([model(rows[:, :-1]) for rows in texts.split(ROWS)])
-    return best_temperature(logits, texts[:, 1:])
+    texts = draw_held_out(language, configs, configs[0].train_length + 1, "calibration")
+    logits = torch.cat([models(rows[..., :-1]) for rows in texts.split(ROWS, 1)], 1)
+    return [best_temperature(*each) for each in zip(logits, texts[..., 1:], strict=True)]
 
 
 def best_temperature(logits: Float[Tensor, "*N V"], tokens: Int[Tensor, "*N"]) -> float:
@@ -93,7 +118,7 @@ def best_temperature(logits: Float[Tensor, "*N V"], tokens: Int[Tensor, "*N"]) -
     expected logit minus the target's.
     """
     logits = logits.flatten(0, -2).float()
-    target = logits.gather(-1, tokens.flatten().unsqueeze(-1)).double().mean()
+    target = logits.gather(-1, tokens.to(logits.device).flatten().unsqueeze(-1)).double().mean()
     low, high = torch.tensor([COLDEST, HOTTEST], dtype=torch.float64).log()
     for _ in range(HALVINGS):
         middle = (low + high) / 2
@@ -103,57 +128,73 @@ def best_temperature(logits: Float[Tensor, "*N V"], tokens: Int[Tensor, "*N"]) -
 
 
 def suffixes(
-    model: Model, language: Language, config: LanguageConfig, draw_positions: DrawPositions | None = None
-) -> Measured:
-    """Return the long-short misalignment within the training length, in both forms, with standard errors.
+    models: Answers, language: Language, configs: Configs, draw_positions: DrawPositions | None = None
+) -> list[Measured]:
+    """Return each model's long-short misalignment within the training length, in both forms, with standard errors.
 
     If the Bayes-optimal predictor is known, its misalignment is included. Random positions are drawn once for all
     windows of a text.
     """
-    high = config.train_length
+    high = configs[0].train_length
     low = min_context(high, 0.5)
     needed: dict[Form, int] = {"last": high}
     if low < high:
         needed["overlap"] = 2 * high - low
-    texts = draw_held_out(language, config, 2 * high - low)
-    predictors: dict[str, tuple[Model, DrawPositions | None]] = {"": (model, draw_positions)}
-    if language.predict(texts[:1, :1]) is not None:  # if known for these tokens, then for all
-        predictors["perfect_"] = (cast(Model, language.predict), None)
-    values: Measured = {}
+    texts = draw_held_out(language, configs, 2 * high - low)
+    predictors: dict[str, tuple[Model, DrawPositions | None]] = {"": (models, draw_positions)}
+    if predict(language, texts[:, :1, :1]) is not None:  # if known for these tokens, then for all
+        predictors["perfect_"] = (partial(predict, language), None)
+    values: list[Measured] = [{} for _ in configs]
     for prefix, (predictor, draw) in predictors.items():
         for form, length in needed.items():
-            compared = texts[:, -length:]
-            positions = None if draw is None else draw(compared)
-            windows = stream(config.test_seed, "windows")
-            measured = misalignment(predictor, compared, low, high, windows, form=form, positions=positions)
-            for distance, estimate in measured._asdict().items():
+            compared = texts[..., -length:]
+            inputs = [compared] if draw is None else [compared, draw(compared)]
+            windows = [stream(config.test_seed, "windows") for config in configs]
+            found = measure_distances(predictor, inputs, low, high, windows, form=form)
+            for distance, of_models in found._asdict().items():
                 name = f"{prefix}{distance}{'' if form == 'last' else '_overlap'}"
-                values |= {name: estimate.value, f"{name}_error": estimate.error}
+                for measured, estimate in zip(values, map(Estimate.from_values, of_models), strict=True):
+                    measured |= {name: estimate.value, f"{name}_error": estimate.error}
     return values
 
 
-def score_facts(model: Answers, language: Language, config: LanguageConfig) -> Measured:
-    """Return the top-1 accuracy and the cross-entropy of the answer to each kind of question.
+def score_facts(models: Answers, language: Language, configs: Configs) -> list[Measured]:
+    """Return each model's top-1 accuracy and cross-entropy of the answer to each kind of question.
 
     Facts are at each of the depths in texts of each of the lengths. The values of ``recall`` are called ``accuracy``
     and ``answer_loss``; those of another kind have its name, without and with ``_loss``. Empty for languages without
     facts.
     """
-    asked, values = config.evaluation, Measured()
+    asked, values = configs[0].evaluation, [Measured() for _ in configs]
     for multiple, depth, (kind, shortest) in product(asked.lengths, asked.depths, language.kinds.items()):
-        length = max(shortest, round(multiple * config.train_length))
-        questions = language.questions(asked.questions, length, depth, stream(config.test_seed, "questions"), kind)
-        if questions is None:
-            return {}
-        logits = torch.cat([model(rows, last=1)[:, -1] for rows in questions.tokens.split(ROWS)]).double()
+        length = max(shortest, round(multiple * configs[0].train_length))
+        streams = [stream(config.test_seed, "questions") for config in configs]
+        drawn = [language.questions(asked.questions, length, depth, each, kind) for each in streams]
+        questions = [each for each in drawn if each is not None]
+        if not questions:
+            return values
+        tokens, answers = torch.stack([each.tokens for each in questions]), [each.answers for each in questions]
+        logits = torch.cat([models(rows, last=1)[:, :, -1] for rows in tokens.split(ROWS, 1)], 1).double().cpu()
         accuracy, loss = ("accuracy", "answer_loss") if kind == "recall" else (kind, f"{kind}_loss")
-        values[f"{accuracy}@{length}@{depth:g}"] = (logits.argmax(-1) == questions.answers).double().mean().item()
-        values[f"{loss}@{length}@{depth:g}"] = F.cross_entropy(logits, questions.answers).item()
+        for measured, each, answer in zip(values, logits, answers, strict=True):
+            measured[f"{accuracy}@{length}@{depth:g}"] = (each.argmax(-1) == answer).double().mean().item()
+            measured[f"{loss}@{length}@{depth:g}"] = F.cross_entropy(each, answer).item()
     return values
 
 
+def predict(language: Language, texts: Int[Tensor, "M N T"]) -> Float[Tensor, "M N T V"] | None:
+    """Return the Bayes-optimal log-probabilities of the next tokens of texts, if they are known."""
+    truth = language.predict(texts.flatten(0, 1))
+    return None if truth is None else truth.unflatten(0, texts.shape[:2])
+
+
 def draw_held_out(
-    language: Language, config: LanguageConfig, length: int, purpose: str = "evaluation"
-) -> Int[Tensor, "N T"]:
-    """Draw ``evaluation.sequences`` held-out texts from the RNG stream ``purpose``, by default the test texts."""
-    return language.draw(config.evaluation.sequences, length, stream(config.test_seed, purpose), held_out=True)
+    language: Language, configs: Configs, length: int, purpose: str = "evaluation"
+) -> Int[Tensor, "M N T"]:
+    """Draw ``evaluation.sequences`` held-out texts for each model from the RNG stream ``purpose``: the test texts."""
+    return torch.stack(
+        [
+            language.draw(config.evaluation.sequences, length, stream(config.test_seed, purpose), held_out=True)
+            for config in configs
+        ]
+    )

@@ -14,7 +14,7 @@ from synthlab.errors import InputError
 from synthlab.finetuning.patterns import PATTERNS
 from synthlab.language.config import IDLE, LanguageConfig
 from synthlab.language.construction import GROUPS, build_adapters, build_extension, build_models
-from synthlab.language.evaluation import by_context, double_window, score_facts, suffixes, temperature_within
+from synthlab.language.evaluation import by_context, double_window, score_facts, suffixes, temperatures_within
 from synthlab.language.languages import LANGUAGES
 from synthlab.language.languages.source import Language
 from synthlab.language.objective import WindowLoss, random_positions
@@ -27,7 +27,7 @@ from synthlab.models.encodings.length_rope import LengthRoPE
 from synthlab.models.encodings.rope import RoPE
 from synthlab.models.language_model import MODELS, takes_shortcuts
 from synthlab.models.laws import Law, check_laws, measure_model
-from synthlab.models.layers import Member
+from synthlab.models.layers import Members
 from synthlab.positions.samplers import SAMPLERS
 from synthlab.rng import stream
 from synthlab.training.family import Family
@@ -262,29 +262,34 @@ def train_models(
 
 
 @torch.no_grad()
-def evaluate_model(ensemble: nn.Module, index: int, config: LanguageConfig) -> tuple[pd.DataFrame, pd.DataFrame]:
+def evaluate_models(
+    ensemble: nn.Module, indices: Sequence[int], configs: Sequence[LanguageConfig]
+) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
     """Return losses at every context length; and a table of one row.
 
     The row has the fitted temperature, misalignment, and recall.
     """
-    member, places = Member(ensemble, index), stream(config.test_seed, "evaluation_positions")
-    encoding = encoding_of(ensemble)
-    draws = encoding.draws_positions
+    encoding, members = encoding_of(ensemble), Members(ensemble, indices)
+    draws, places = encoding.draws_positions, [stream(each.test_seed, "evaluation_positions") for each in configs]
 
     def draw(tokens: Tensor) -> Tensor:
-        return random_positions(encoding, tokens, places)
+        return torch.stack([random_positions(encoding, *each) for each in zip(tokens, places, strict=True)])
 
-    def model(tokens: Tensor, positions: Tensor | None = None, last: int | None = None) -> Tensor:
+    def models(tokens: Tensor, positions: Tensor | None = None, last: int | None = None) -> Tensor:
         where = draw(tokens) if draws and positions is None else positions
+        tokens = tokens.to(members.device)
         if takes_shortcuts(ensemble):
-            return member(tokens, where, last=last)
-        return member(tokens, where)[:, -(last or tokens.shape[1]) :]  # a user's model returns logits at all positions
+            return members(tokens, where, last=last)
+        return members(tokens, where)[:, :, -(last or tokens.shape[-1]) :]  # a user's model returns all logits
 
-    language = LANGUAGES.build(config.task)
-    temperature = temperature_within(model, language, config)
-    losses = by_context(model, language, config, double_window(config) if draws else encoding.alike_up_to, temperature)
-    others = suffixes(model, language, config, draw if draws else None) | score_facts(model, language, config)
-    return losses, pd.DataFrame([{"temperature": temperature} | others])
+    language = LANGUAGES.build(configs[0].task)
+    temperatures = temperatures_within(models, language, configs)
+    windows = double_window(configs[0]) if draws else encoding.alike_up_to
+    losses = by_context(models, language, configs, windows, temperatures)
+    others = suffixes(models, language, configs, draw if draws else None)
+    rows = zip(temperatures, others, score_facts(models, language, configs), strict=True)
+    tables = [pd.DataFrame([{"temperature": temperature} | one | two]) for temperature, one, two in rows]
+    return list(zip(losses, tables, strict=True))
 
 
 def _join_curves(first: Training, second: Training, steps: int) -> Training:
@@ -319,7 +324,7 @@ LANGUAGE = Family(
     build_models=build_models,
     make_objective=make_objective,
     train_models=train_models,
-    evaluate_model=evaluate_model,
+    evaluate_models=evaluate_models,
     open_model=TrainedLanguage,
     measure_laws=measure_laws,
     find_chance=find_chance,

@@ -7,6 +7,7 @@ Whatever differs between models must be a parameter; all models share a buffer.
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -37,6 +38,12 @@ def gather_rows(table: Float[Tensor, "E R *F"], index: Int[Tensor, "#E *I"]) -> 
     offset = rows * torch.arange(models, device=index.device)
     index = index + offset.view(-1, *[1] * (index.dim() - 1))
     return F.embedding(index, table.reshape(models * rows, -1)).unflatten(-1, table.shape[2:])
+
+
+@lru_cache(maxsize=64)
+def hold_numbers(numbers: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> Float[Tensor, " N"]:
+    """Return a constant of a training step, copied to the device once: a CUDA graph can hold no copy to it."""
+    return torch.tensor(numbers, dtype=dtype, device=device)
 
 
 class Linear(nn.Module):
@@ -81,20 +88,39 @@ class MLP(nn.Sequential):
         super().__init__(Linear(models, width, hidden), nn.GELU(), Linear(models, hidden, out))
 
 
-class Member:
-    """One model of an ensemble, called as a model of its own.
+class Members:
+    """M models of an ensemble, called together.
 
-    It takes x [B, L] and positions [B, P] on any device, and returns a number or logits over the vocabulary for each
-    place of x. The ensemble gets the further arguments ``more``.
+    They take x [B, L] and positions [B, P] on any device, or [M, ...] for each model its own, and return a number or
+    logits over the vocabulary for each place of x. The ensemble gets the further arguments ``more``.
     """
 
+    def __init__(self, ensemble: nn.Module, indices: Sequence[int]):
+        self.ensemble, self.encoding, self.count = ensemble, cast("Encoding", ensemble.encoding), len(indices)
+        first, last = indices[0], indices[-1] + 1
+        # A slice keeps a model's place in memory, on which rounding depends.
+        chosen = slice(first, last) if list(indices) == list(range(first, last)) else list(indices)
+        self.parameters = {name: values[chosen] for name, values in ensemble.named_parameters()}
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the ensemble."""
+        return next(iter(self.parameters.values())).device
+
+    def __call__(
+        self, x: Int[Tensor, "*M B L"], positions: Int[Tensor, "*M B P"] | None = None, **more: Any
+    ) -> Float[Tensor, "..."]:
+        inputs = (each if each is None else each.to(self.device).expand(self.count, -1, -1) for each in (x, positions))
+        return torch.func.functional_call(self.ensemble, self.parameters, tuple(inputs), more).to(x.device)
+
+
+class Member(Members):
+    """One model of an ensemble, called as a model of its own: it returns [B, n, *V]."""
+
     def __init__(self, ensemble: nn.Module, index: int):
-        self.ensemble, self.encoding = ensemble, cast("Encoding", ensemble.encoding)
-        self.parameters = {name: values[index : index + 1] for name, values in ensemble.named_parameters()}
+        super().__init__(ensemble, [index])
 
     def __call__(
         self, x: Int[Tensor, "B L"], positions: Int[Tensor, "B P"] | None = None, **more: Any
     ) -> Float[Tensor, "B n *V"]:
-        device = next(iter(self.parameters.values())).device
-        inputs = (x[None].to(device), None if positions is None else positions[None].to(device))
-        return torch.func.functional_call(self.ensemble, self.parameters, inputs, more)[0].to(x.device)
+        return super().__call__(x, positions, **more)[0]

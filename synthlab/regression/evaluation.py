@@ -6,6 +6,7 @@ The error, and the loss, of the best constant prediction, which ignores the inpu
 import json
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from synthlab.models.layers import Member
+from synthlab.models.layers import Member, Members
 from synthlab.models.packing import ENDS
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import data
@@ -30,7 +31,7 @@ ENTRIES = 2**17  # attention logits of a head in one pass: they fit a core's cac
 
 @torch.no_grad()
 def evaluate_lengths(
-    model: Member,
+    model: Members,
     task: Task,
     inputs: InputDistribution,
     outrep: OutRep,
@@ -38,11 +39,11 @@ def evaluate_lengths(
     sequences: int,
     seed: int,
     largest: float,
-) -> dict[str, Float[np.ndarray, " L"]]:
+) -> dict[str, Float[np.ndarray, "*M L"]]:
     """Return every metric at every length 1..``test_length``, over ``sequences`` test sequences of ``seed``.
 
-    Metrics are computed in double precision. Outputs outside the range of the map, for targets up to ``largest``, are
-    clipped (``OutRep.clip``).
+    Metrics are computed in double precision, and for M models at once where ``model`` is as many. Outputs outside the
+    range of the map, for targets up to ``largest``, are clipped (``OutRep.clip``).
     """
     x = test_sequences(inputs, sequences, test_length, seed)
     return measure_outputs(readouts(model, x, stream(seed, "evaluation_positions")), x, task, outrep, largest)
@@ -54,21 +55,21 @@ def test_sequences(inputs: InputDistribution, sequences: int, length: int, seed:
 
 
 def measure_outputs(
-    outputs: Float[Tensor, "B L"], x: Int[Tensor, "B L"], task: Task, outrep: OutRep, largest: float
-) -> dict[str, Float[np.ndarray, " L"]]:
-    """Return every metric at every length, from a model's outputs for every prefix of ``x``."""
-    z, y = outputs.double(), task.targets(x).double()
+    outputs: Float[Tensor, "*M B L"], x: Int[Tensor, "*M B L"], task: Task, outrep: OutRep, largest: float
+) -> dict[str, Float[np.ndarray, "*M L"]]:
+    """Return every metric at every length, from the outputs of a model, or of M models, for every prefix of ``x``."""
+    z, y = outputs.double(), task.targets(x.flatten(0, -2)).view(x.shape).double()
     clipped = outrep.clip(z, largest)
     error = outrep.inverse(clipped) - y
     metrics = {
-        "mse": error.square().mean(0),
-        "mse_rep": (z - outrep.forward(y)).square().mean(0),
+        "mse": error.square().mean(-2),
+        "mse_rep": (z - outrep.forward(y)).square().mean(-2),
         # A ratio of means, not a mean of ratios: a target can be 0 (the sum or mean of 00...0).
-        "relative_error": error.abs().mean(0) / y.abs().mean(0),
-        "bias": error.mean(0),
-        "clipped": (z != clipped).double().mean(0),
+        "relative_error": error.abs().mean(-2) / y.abs().mean(-2),
+        "bias": error.mean(-2),
+        "clipped": (z != clipped).double().mean(-2),
     }
-    return {name: values.numpy() for name, values in metrics.items()}
+    return {name: values.cpu().numpy() for name, values in metrics.items()}
 
 
 @torch.no_grad()
@@ -86,21 +87,23 @@ def measure_loss(model: Member, config: RunConfig, outrep: OutRep, sequences: in
     return scale * float((error.square().mean(0) * weights).sum())
 
 
-def readouts(model: Member, x: Int[Tensor, "B L"], generator: torch.Generator) -> Float[Tensor, "B L"]:
-    """Return the model's output for every prefix of every row.
+def readouts(model: Members, x: Int[Tensor, "*M B L"], *generators: torch.Generator) -> Float[Tensor, "*M B L"]:
+    """Return the output of a model, or of M models with as many ``generators``, for every prefix of every row.
 
     This takes one pass over all lengths or, if prefixes cannot share a packed row (``Encoding.packs``), a pass for each
     length.
     """
-    length = x.shape[1]
+    length = x.shape[-1]
     rows = rows_in_one_pass(length)
     if model.encoding.packs:
         return run_in_passes(model, x, None, rows)
     outputs = []
     for k in range(1, length + 1):
-        positions = model.encoding.positions(torch.full((len(x),), k + ENDS), k + ENDS, generator)
-        outputs.append(run_in_passes(model, x[:, :k], positions, rows)[:, -1])
-    return torch.stack(outputs, 1)
+        ends = torch.full((x.shape[-2],), k + ENDS)
+        drawn = [model.encoding.positions(ends, k + ENDS, generator) for generator in generators]
+        positions = None if drawn[0] is None else torch.stack(cast(list[Tensor], drawn)).view(*x.shape[:-1], -1)
+        outputs.append(run_in_passes(model, x[..., :k], positions, rows)[..., -1])
+    return torch.stack(outputs, -1)
 
 
 def rows_in_one_pass(length: int) -> int:
@@ -109,16 +112,16 @@ def rows_in_one_pass(length: int) -> int:
 
 
 def run_in_passes(
-    model: Member, x: Int[Tensor, "B L"], positions: Int[Tensor, "B P"] | None, rows: int
-) -> Float[Tensor, "B L"]:
-    """Return the model's output for every prefix of every row, in batches of ``rows``.
+    model: Members, x: Int[Tensor, "*M B L"], positions: Int[Tensor, "*M B P"] | None, rows: int
+) -> Float[Tensor, "*M B L"]:
+    """Return the output of a model, or of M models, for every prefix of every row, in batches of ``rows``.
 
     ``positions`` are those of the whole row.
     """
     if positions is None:
-        return torch.cat([model(part) for part in x.split(rows)])
-    parts = zip(x.split(rows), positions.split(rows), strict=True)
-    return torch.cat([model(part, where) for part, where in parts])
+        return torch.cat([model(part) for part in x.split(rows, -2)], -2)
+    parts = zip(x.split(rows, -2), positions.split(rows, -2), strict=True)
+    return torch.cat([model(part, where) for part, where in parts], -2)
 
 
 def constant_loss(config: RunConfig) -> float:

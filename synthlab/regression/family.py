@@ -16,18 +16,26 @@ from synthlab.config.sources import is_own
 from synthlab.errors import InputError
 from synthlab.models.building import build_encoding
 from synthlab.models.laws import Law, check_laws, measure_model
-from synthlab.models.layers import Member
+from synthlab.models.layers import Member, Members
 from synthlab.models.linear_attention import LinearAttention
 from synthlab.models.packing import ENDS
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import GROUPS, MODELS, build_map, build_models, data, map_of, module_of
-from synthlab.regression.evaluation import constant_loss, evaluate_lengths, find_chance, measure_loss
+from synthlab.regression.evaluation import (
+    constant_loss,
+    find_chance,
+    measure_loss,
+    measure_outputs,
+    readouts,
+    test_sequences,
+)
 from synthlab.regression.inputs import INPUTS
 from synthlab.regression.objective import Examples, PrefixRegression, length_weights
 from synthlab.regression.outrep import OUTREPS, Chosen, LearnedOutRep
 from synthlab.regression.outrep.laws import measure_map
 from synthlab.regression.tasks import TASKS, Task
 from synthlab.regression.trained import TrainedRegression
+from synthlab.rng import stream
 from synthlab.storage.records import Record
 from synthlab.training.ensembles import plan_ensembles
 from synthlab.training.execution import execute_together, split_inexact
@@ -232,23 +240,41 @@ def score(record: Record) -> float:
     return WORST if record.diverged_at is not None else min(float(beyond.mean()), WORST)
 
 
-def evaluate_model(ensemble: nn.Module, index: int, config: RunConfig) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """Return every metric at every length for the model ``index``, and a table or None.
+@torch.no_grad()
+def evaluate_models(
+    ensemble: nn.Module, indices: Sequence[int], configs: Sequence[RunConfig]
+) -> list[tuple[pd.DataFrame, pd.DataFrame | None]]:
+    """Return every metric at every length for each of the models ``indices``, and a table or None.
 
     The table is for ``LinearAttention`` its output matrix M (2 x 2, with BOS 2 x 3), for a chosen map the score of each
     candidate.
     """
-    member, how = Member(ensemble, index), config.evaluation.model_dump()
-    parts = TASKS.build(config.task), INPUTS.build(config.inputs), map_of(ensemble, index, config)
-    metrics = evaluate_lengths(member, *parts, config.test_length, **how, seed=config.test_seed)
-    table = pd.DataFrame({"length": range(1, config.test_length + 1), **metrics})
+    models, first = Members(ensemble, indices), configs[0]
+    task, inputs = TASKS.build(first.task), INPUTS.build(first.inputs)
+    # A user's code may expect a CPU.
+    device = "cpu" if any(is_own(each["name"]) for each in (first.task, first.outrep)) else models.device
+    size = first.evaluation.sequences, first.test_length
+    x = torch.stack([test_sequences(inputs, *size, each.test_seed).to(device) for each in configs])  # M B L
+    outputs = readouts(models, x, *(stream(each.test_seed, "evaluation_positions") for each in configs))
+    groups = [indices] if module_of(ensemble) is None else [[index] for index in indices]  # those of one map
+    size, results = len(groups[0]), []
+    for group, *part in zip(groups, outputs.split(size), x.split(size), strict=True):
+        metrics = measure_outputs(*part, task, map_of(ensemble, group[0], first), first.evaluation.largest)
+        for place, index in enumerate(group):
+            of_model = {name: values[place] for name, values in metrics.items()}
+            table = pd.DataFrame({"length": range(1, first.test_length + 1), **of_model})
+            results.append((table, _tabulate_model(ensemble, index)))
+    return results
+
+
+def _tabulate_model(ensemble: nn.Module, index: int) -> pd.DataFrame | None:
     outrep = module_of(ensemble)
     if isinstance(ensemble, LinearAttention):
         outputs = ensemble.outputs()[index].detach().double().cpu().numpy()
-        return table, pd.DataFrame(outputs, columns=["zero", "one", "bos"][: outputs.shape[1]])
+        return pd.DataFrame(outputs, columns=["zero", "one", "bos"][: outputs.shape[1]])
     if isinstance(outrep, Chosen):
-        return table, pd.DataFrame([outrep.scores[index].tolist()], columns=outrep.names)
-    return table, None
+        return pd.DataFrame([outrep.scores[index].tolist()], columns=outrep.names)
+    return None
 
 
 def open_model(record: Record, step: int | None = None) -> TrainedRegression:
@@ -262,7 +288,7 @@ NUMBERS = Family(
     build_models=build_models,
     make_objective=make_objective,
     train_models=train_models,
-    evaluate_model=evaluate_model,
+    evaluate_models=evaluate_models,
     open_model=open_model,
     measure_laws=measure_laws,
     find_chance=find_chance,

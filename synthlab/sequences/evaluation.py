@@ -6,7 +6,7 @@ same inputs.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import pandas as pd
 import torch
@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from synthlab.models.encodings.base import Encoding, encoding_of
-from synthlab.models.layers import Member
+from synthlab.models.layers import Members
 from synthlab.rng import stream
 from synthlab.sequences.config import METRICS, SequencesConfig, horizon_of
 from synthlab.sequences.construction import build_problem
@@ -22,19 +22,19 @@ from synthlab.sequences.problem import Batch, Problem, count_right, is_fully_rig
 
 Z = 1.959963984540054  # quantile of the standard normal distribution, two-sided 95 %
 ENTRIES = 2**20  # attention logits of a head in one pass, to limit the memory of attention
-# From tokens [B, T], and their positions unless these are 0, 1, 2, ..., to logits [B, T, V].
-Model = Callable[[Tensor, Tensor | None], Tensor]
+# From tokens [M, B, T] of M models, and their positions unless these are 0, 1, 2, ..., to the logits [M, B, T, V].
+Models = Callable[[Tensor, Tensor | None], Tensor]
 
 
 class Scores(NamedTuple):
-    """Scores of N sequences."""
+    """Scores of M models on N sequences each."""
 
-    exact: Float[Tensor, " N"]  # 1 if the answer is right, else 0
-    tokens: Float[Tensor, " N"]  # the number of its tokens that are right
-    asked: Float[Tensor, " N"]  # the number of its tokens
-    loss: Float[Tensor, " N"]  # their mean loss
-    said: Float[Tensor, "N V"]  # the model's mean distribution at these tokens
-    wanted: Float[Tensor, "N V"]  # the mean distribution of the right answer
+    exact: Float[Tensor, "M N"]  # 1 if the answer is right, else 0
+    tokens: Float[Tensor, "M N"]  # the number of its tokens that are right
+    asked: Float[Tensor, "M N"]  # the number of its tokens
+    loss: Float[Tensor, "M N"]  # their mean loss
+    said: Float[Tensor, "M N V"]  # the model's mean distribution at these tokens
+    wanted: Float[Tensor, "M N V"]  # the mean distribution of the right answer
 
 
 class Outputs(NamedTuple):
@@ -63,23 +63,41 @@ class Outputs(NamedTuple):
 
 
 class Scorer:
-    """A scorer of a model with ``encoding`` on examples of ``problem``; ``places`` generates random positions."""
+    """A scorer of models with ``encoding`` on examples of ``problem``.
 
-    def __init__(self, model: Model, encoding: Encoding, problem: Problem, places: torch.Generator):
-        self.model, self.encoding, self.problem, self.places = model, encoding, problem, places
+    Each of ``places`` generates the random positions of a model.
+    """
+
+    def __init__(
+        self,
+        models: Models,
+        encoding: Encoding,
+        problem: Problem,
+        places: Sequence[torch.Generator],
+        device: torch.device | str = "cpu",
+    ):
+        self.models, self.encoding, self.problem, self.places = models, encoding, problem, places
+        self.device = device
 
     @torch.no_grad()
-    def scores(self, lengths: Int[Tensor, " N"], generator: torch.Generator) -> Scores:
-        """Draw an example of each of ``lengths``, and score the model's predictions."""
+    def scores(self, lengths: Int[Tensor, " N"], generators: Sequence[torch.Generator]) -> Scores:
+        """Draw an example of each of ``lengths`` by the generator of each model, and score the models' predictions."""
         width = self.problem.width(int(lengths.max()))
-        batch = self.problem.batch(lengths, width, generator)
+        drawn = [self.problem.batch(lengths, width, generator) for generator in generators]
+        batch = Batch(*(torch.stack(parts) for parts in zip(*drawn, strict=True)))
         rows = max(1, ENTRIES // width**2)
-        parts = [self._score(Batch(*part)) for part in zip(*(each.split(rows) for each in batch), strict=True)]
-        return Scores(*(torch.cat(each) for each in zip(*parts, strict=True)))
+        parts = [self._score(Batch(*part)) for part in zip(*(each.split(rows, 1) for each in batch), strict=True)]
+        return Scores(*(torch.cat(each, 1) for each in zip(*parts, strict=True)))
 
     def _score(self, batch: Batch) -> Scores:
-        positions = self.encoding.positions(batch.sizes, batch.tokens.shape[1], self.places)
-        logits = self.model(batch.tokens, positions)
+        models, rows, width = batch.tokens.shape
+        drawn = [
+            self.encoding.positions(*each) for each in zip(batch.sizes, [width] * models, self.places, strict=True)
+        ]
+        positions = None if drawn[0] is None else torch.stack(cast(list[Tensor], drawn))
+        batch = Batch(*(part.to(self.device) for part in batch))
+        logits = self.models(batch.tokens, positions).flatten(0, 1)
+        batch = Batch(*(part.flatten(0, 1) for part in batch))
         right, losses = self.problem.right(logits, batch), self.problem.losses(logits, batch).double()
         asked = batch.scored.double()
         said, wanted = (
@@ -88,7 +106,8 @@ class Scorer:
         )
         loss = (losses * batch.scored).sum(1) / batch.scored.sum(1)
         exact = is_fully_right(right, batch.scored).double()
-        return Scores(exact, count_right(right, batch.scored), asked.sum(1), loss, said, wanted)
+        scores = Scores(exact, count_right(right, batch.scored), asked.sum(1), loss, said, wanted)
+        return Scores(*(each.unflatten(0, (models, rows)) for each in scores))
 
 
 def measure_fit(ensemble: nn.Module, index: int, config: SequencesConfig) -> float:
@@ -99,28 +118,35 @@ def measure_fit(ensemble: nn.Module, index: int, config: SequencesConfig) -> flo
     problem, generator = build_problem(config.task), stream(config.data_seed, "calibration")
     lengths = torch.tensor(problem.lengths(config.train_from or problem.shortest, config.train_length))
     drawn = lengths[torch.randint(len(lengths), (config.stop.sequences,), generator=generator)]
-    scorer = Scorer(Member(ensemble, index), encoding_of(ensemble), problem, generator)
-    return scorer.scores(drawn, generator).exact.mean().item()
+    scorer = Scorer(Members(ensemble, [index]), encoding_of(ensemble), problem, [generator])
+    return scorer.scores(drawn, [generator]).exact.mean().item()
 
 
-def score_lengths(scorer: Scorer, config: SequencesConfig) -> tuple[pd.DataFrame, Outputs]:
-    """Return the ``METRICS`` at every length of the task up to ``test_length``, and the distributions of outputs.
+def score_lengths(scorer: Scorer, configs: Sequence[SequencesConfig]) -> list[tuple[pd.DataFrame, Outputs]]:
+    """Return each model's ``METRICS`` at every length of the task, and the distributions of its outputs.
 
-    The sequences of a length are the same for every model of one seed, whatever its test length.
+    Lengths go up to ``test_length``. The sequences of a length are the same for every model of one seed, whatever its
+    test length.
     """
-    generator, rows, count = stream(config.test_seed, "evaluation"), [], config.evaluation.sequences
-    lengths, said, wanted = scorer.problem.lengths(1, config.test_length), [], []
+    config, generators = configs[0], [stream(each.test_seed, "evaluation") for each in configs]
+    count = config.evaluation.sequences
+    lengths = scorer.problem.lengths(1, config.test_length)
+    chances = [scorer.problem.chance(length) for length in lengths]
+    measured, said, wanted = [], [], []
     for length in lengths:
-        scores = scorer.scores(torch.full((count,), length), generator)
-        tokens = (scores.tokens.sum() / scores.asked.sum()).item()
-        values = (scores.exact.mean().item(), tokens, count, scores.loss.mean().item())
-        rows.append({"length": length, **_row(*values), "chance": scorer.problem.chance(length)})
-        said.append(scores.said.mean(0))
-        wanted.append(scores.wanted.mean(0))
-    outputs = Outputs(lengths, torch.stack(said), torch.stack(wanted))
-    for row in rows:
-        row.update(outputs.shifts(row["length"], row["length"], config))
-    return pd.DataFrame(rows, columns=["length", *METRICS]), outputs
+        scores = scorer.scores(torch.full((count,), length), generators)
+        tokens = scores.tokens.sum(1) / scores.asked.sum(1)
+        measured.append(torch.stack((scores.exact.mean(1), tokens, scores.loss.mean(1)), 1))
+        said.append(scores.said.mean(1))
+        wanted.append(scores.wanted.mean(1))
+    results = []
+    for values, *both in zip(*(torch.stack(each, 1).cpu() for each in (measured, said, wanted)), strict=True):
+        outputs, rows = Outputs(lengths, *both), []
+        for length, chance, (exact, right, loss) in zip(lengths, chances, values.tolist(), strict=True):
+            shifts = outputs.shifts(length, length, config)
+            rows.append({"length": length, **_row(exact, right, count, loss), "chance": chance, **shifts})
+        results.append((pd.DataFrame(rows, columns=["length", *METRICS]), outputs))
+    return results
 
 
 def by_bin(metrics: pd.DataFrame, outputs: Outputs, config: SequencesConfig) -> pd.DataFrame:

@@ -9,12 +9,13 @@ import pandas as pd
 from torch import nn
 
 from synthlab.config.registry import complete_members
+from synthlab.config.sources import is_own
 from synthlab.errors import InputError
 from synthlab.models.building import build_encoding
 from synthlab.models.encodings.base import encoding_of
 from synthlab.models.language_model import MODELS
 from synthlab.models.laws import Law, check_laws, measure_model
-from synthlab.models.layers import Member
+from synthlab.models.layers import Members
 from synthlab.positions.samplers import SAMPLERS
 from synthlab.rng import stream
 from synthlab.sequences.config import SequencesConfig
@@ -143,12 +144,16 @@ def train_models(
     return train_until_fit(ensemble, configs, objective, stop.every, fits, observe)
 
 
-def evaluate_model(ensemble: nn.Module, index: int, config: SequencesConfig) -> tuple[pd.DataFrame, pd.DataFrame]:
+def evaluate_models(
+    ensemble: nn.Module, indices: Sequence[int], configs: Sequence[SequencesConfig]
+) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
     """Return the ``METRICS`` at every length; and those of the training lengths and bins, with the horizon."""
-    places = stream(config.test_seed, "evaluation_positions")
-    scorer = Scorer(Member(ensemble, index), encoding_of(ensemble), build_problem(config.task), places)
-    metrics, outputs = score_lengths(scorer, config)
-    return metrics, by_bin(metrics, outputs, config)
+    first, models = configs[0], Members(ensemble, indices)
+    places = [stream(each.test_seed, "evaluation_positions") for each in configs]
+    # What the code of a user's task makes is on a CPU.
+    device = "cpu" if is_own(first.task["name"]) else models.device
+    scorer = Scorer(models, encoding_of(ensemble), build_problem(first.task), places, device)
+    return [(metrics, by_bin(metrics, outputs, first)) for metrics, outputs in score_lengths(scorer, configs)]
 
 
 def open_model(record: Record, step: int | None = None) -> TrainedSequences:
@@ -162,7 +167,7 @@ SEQUENCES = Family(
     build_models=build_models,
     make_objective=AnswerLoss,
     train_models=train_models,
-    evaluate_model=evaluate_model,
+    evaluate_models=evaluate_models,
     open_model=open_model,
     measure_laws=measure_laws,
 )

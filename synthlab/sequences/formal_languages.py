@@ -45,8 +45,8 @@ class FormalLanguage(Problem):
     def losses(self, logits: Float[Tensor, "*E B T V"], batch: Batch) -> Float[Tensor, "*E B T"]:
         # Compute over the full vocabulary, then mask non-members: rows of other widths do not fill vectors of four.
         losses = F.binary_cross_entropy_with_logits(logits, batch.targets.to(logits), reduction="none")
-        asked = torch.zeros(self.vocabulary, device=logits.device)
-        asked[self._members()] = 1.0
+        token = torch.arange(self.vocabulary, device=logits.device)
+        asked = (token < len(self.symbols)) | (token == self.end)
         return (losses * asked).sum(-1) / len(self._members())
 
     def right(self, logits: Float[Tensor, "B T V"], batch: Batch) -> Bool[Tensor, "B T"]:

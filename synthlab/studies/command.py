@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, PositiveInt
 
+from synthlab.analysis.plotting import save_panel, save_sheet
 from synthlab.config.base import Seed
 from synthlab.config.registry import STRICT, validate
 from synthlab.errors import InputError
@@ -14,8 +15,7 @@ from synthlab.output import say
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
 from synthlab.studies.overrides import OF_THE_COMMAND, Overrides
-from synthlab.studies.presentation.figure_files import save_panel, save_with_points
-from synthlab.studies.presentation.report import (
+from synthlab.studies.report import (
     Picture,
     add_statements,
     left_out_lines,
@@ -23,9 +23,8 @@ from synthlab.studies.presentation.report import (
     verdict_table,
     write_report,
 )
-from synthlab.studies.seeds import Seeds
-from synthlab.studies.study import Paper, Plan, Results
-from synthlab.studies.study_runs import StudyRuns, train_in_rounds
+from synthlab.studies.rounds import StudyRuns, train_in_rounds
+from synthlab.studies.study import Paper, Plan, Results, Seeds
 from synthlab.studies.verdicts import Verdict, judge
 from synthlab.sweeps.sweep import count_workers
 from synthlab.sweeps.trackers import tracker_of
@@ -109,14 +108,14 @@ def _write(paper: Paper, plan: Plan, results: Results, verdicts: Sequence[Verdic
     """Write the files of one study."""
     tables = {**results.tables, **({"claims": add_statements(verdicts)} if verdicts else {})}
     with _catch_write_errors():
-        files, points = save_with_points(folder, plan.name, plan.study.title, results.panels)
+        files = save_sheet(folder, plan.name, plan.study.title, list(results.panels.values()))
         for key, panel in results.panels.items():
             files += save_panel(folder, paper.panel_file(plan.name, key), panel)
         for key, table in tables.items():
             files.append(folder / f"{paper.table_file(plan.name, key)}.csv")
             table.to_csv(files[-1], index=False)
     titles = [panel.title for panel in results.panels.values()]
-    return Picture(plan.name, plan.study.title, titles, files, results.numbers, points)
+    return Picture(plan.name, plan.study.title, titles, files, results.numbers)
 
 
 @contextmanager

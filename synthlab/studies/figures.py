@@ -6,15 +6,14 @@ from typing import Annotated, Any, ClassVar
 import pandas as pd
 from pydantic import Field, PositiveFloat
 
+from synthlab.analysis.plotting import Drawn
+from synthlab.analysis.series import Settings
 from synthlab.config.base import Config
 from synthlab.config.registry import Registry, describe_unknown
 from synthlab.errors import InputError
-from synthlab.studies.evidence import Evidence
-from synthlab.studies.fitting import describe_left_out
+from synthlab.studies.evidence import Evidence, describe_left_out
 from synthlab.studies.grids import Grid, NameOrMember, OneOrMore, Values
-from synthlab.studies.presentation.drawing import Plot, Series
-from synthlab.studies.presentation.figure_files import Drawn
-from synthlab.studies.presentation.plots import PLOTS
+from synthlab.studies.plots import PLOTS, Plot, Series
 from synthlab.studies.study import Results, Study, check_text
 from synthlab.studies.verdicts import Grounds
 
@@ -28,6 +27,11 @@ class Panel(Grid):
     title: str
     metric: str = "mse"
     plot: Annotated[dict[str, Any], NameOrMember] = Field(default={"name": "curves"})
+
+    def describe(self, settings: Settings) -> Settings:
+        """Return the settings of a series, with those of its arm, if it has one, as ``analysis.series`` takes them."""
+        arm = settings.get("arm")
+        return settings if arm is None else {**settings, "arm": {"name": arm} | self.arms[arm]}
 
 
 class Figure(Study):
@@ -82,7 +86,9 @@ class Figure(Study):
             levels = evidence[key].levels or {}
             found = [(tuned, Series(cell.settings, runs, levels.get(cell.label))) for cell, tuned, runs in best]
             plot = self.plots.build(panel.plot)
-            panels[key] = Drawn(panel.title, plot, draw_data(panel, plot, found, plan.overrides))
+            drawn = draw_data(panel, plot, found, plan.overrides)
+            names = plot.settings([series for _, series in found])
+            panels[key] = Drawn(panel.title, plot, drawn, {name: panel.describe(each) for name, each in names.items()})
         return Results(panels)
 
 

@@ -3,23 +3,26 @@
 Every series starts with five seeds. When they are trained, the claims are judged. Then some checks get more seeds:
 those that are undecided, that five of five decide near their threshold (``Check.is_enough_for_auto``, a policy for
 spending seeds), or that fail without deciding their claim (``Verdict.open_checks``). Of the series of each such check,
-those with the fewest seeds get the number of the next look (``seeds.LOOKS``). That is repeated until every claim is
+those with the fewest seeds get the number of the next look (``study.LOOKS``). That is repeated until every claim is
 decided or its checks have 20 seeds. Each step depends on the records only, so the same records give the same rounds.
 The error rate of a check does not depend on the number of rounds (``intervals``). For a series that is tuned, this is
 true only while the same setting remains the best.
 """
 
-from collections.abc import Mapping, Sequence
-from statistics import mean
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from synthlab.config.base import Config
 from synthlab.config.registry import describe_unknown
 from synthlab.errors import InputError
+from synthlab.output import tell
 from synthlab.storage.records import Record
+from synthlab.storage.store import Store
 from synthlab.studies.grids import Cell
-from synthlab.studies.seeds import LOOKS
-from synthlab.studies.study import Plan
+from synthlab.studies.study import AUTO, LOOKS, Plan
 from synthlab.studies.verdicts import Claim, Grounds, judge
+from synthlab.sweeps.sweep import ensure, require_recorded
+from synthlab.sweeps.trackers import Tracker
 
 
 class Open(NamedTuple):
@@ -46,17 +49,6 @@ class Open(NamedTuple):
         return {cell.identity: look for look in following for cell in self.series if cell.seeds == fewest}
 
 
-class Round(NamedTuple):
-    """Studies with more seeds than before.
-
-    ``why`` gives the reason in words, ``seconds`` the time of each further run on one process, by the run's identity.
-    """
-
-    plans: list[Plan]
-    why: str
-    seconds: dict[str, float]
-
-
 def find_undecided(
     plans: Sequence[Plan], records: Mapping[str, Record], claims: Mapping[str, Claim[Any]]
 ) -> list[Open]:
@@ -79,19 +71,13 @@ def find_undecided(
     return found
 
 
-def plan_round(plans: Sequence[Plan], checks: Sequence[Open], records: Mapping[str, Record]) -> Round | None:
-    """Return a round with more seeds for the series of the undecided ``checks``; None if none may have more."""
+def plan_round(plans: Sequence[Plan], checks: Sequence[Open]) -> tuple[list[Plan], str] | None:
+    """Return the studies with more seeds for the series of the undecided ``checks``, and the reason in words.
+
+    None if no series may have more.
+    """
     wanted = {identity: seeds for check in checks for identity, seeds in check.wanted.items()}
-    if not wanted:
-        return None
-    further = [plan.extend(wanted) for plan in plans]
-    seconds: dict[str, float] = {}
-    for plan, longer in zip(plans, further, strict=True):
-        for key, cells in plan.cells.items():
-            for before, after in zip(cells, longer.cells[key], strict=True):
-                expected = mean(records[config.id].seconds for config in before.configs)
-                seconds |= {config.id: expected for config in after.configs if config.id not in records}
-    return Round(further, _why(checks), seconds)
+    return ([plan.extend(wanted) for plan in plans], _why(checks)) if wanted else None
 
 
 def _why(checks: Sequence[Open]) -> str:
@@ -108,3 +94,65 @@ def _why(checks: Sequence[Open]) -> str:
 def claims_of(checks: Sequence[Open]) -> str:
     """Return the claims of the undecided ``checks``, by name."""
     return ", ".join(dict.fromkeys(check.claim for check in checks))
+
+
+class StudyRuns(NamedTuple):
+    """The store of the runs, and how to train those that are missing; with ``replot`` none is trained."""
+
+    store: Store
+    replot: bool
+    workers: int
+    device: str
+    tracker: Tracker | None
+
+    def check(self, configs: Iterable[Config]) -> None:
+        """Raise InputError if runs are missing and none may be trained, or if their weights cannot be saved."""
+        every = list(configs)
+        if self.replot:
+            require_recorded(every, self.store)
+        for config in every:
+            self.store.steps(config)
+
+    def announce(self, why: str, configs: Iterable[Config]) -> None:
+        """Print on standard error the purpose of a round, and its number of runs that are to be trained."""
+        if not self.replot:
+            missing = [config for config in configs if not self.store.holds(config)]
+            tell(f"seeds={AUTO}: {why}; runs to train: {len(missing)}")
+
+    def ensure(self, configs: Iterable[Config]) -> dict[str, Record]:
+        """Return the records of all runs, by identity. With ``replot``, raises InputError for a damaged one."""
+        if self.replot:
+            return {config.id: self.store.read(config.id) for config in configs}
+        found = ensure(list(configs), self.store, self.workers, device=self.device, tracker=self.tracker)
+        return {record.config.id: record for record in found}
+
+
+def train_in_rounds(
+    plans: Sequence[Plan], runs: StudyRuns, claims: Mapping[str, Claim[Any]]
+) -> tuple[Sequence[Plan], dict[str, Record], list[str]]:
+    """Train the runs of all studies; those whose seeds are ``auto`` get more until the ``claims`` are decided.
+
+    Before each round, a line on standard error tells its purpose and number of runs.
+
+    Returns:
+        The studies with all their seeds; the records, by identity; and a line on undecided claims, if any seeds are
+        ``auto``.
+
+    Raises:
+        InputError: A run is missing and may not be trained, or a claim names a series that does not exist.
+    """
+    is_auto = any(plan.auto for plan in plans)
+    if is_auto:
+        every = {config.id: config for plan in plans if plan.auto for config in plan.configs}
+        runs.announce(f"every series begins with {LOOKS[0]} seeds", every.values())
+    records = runs.ensure(config for plan in plans for config in plan.configs)
+    while further := plan_round(plans, checks := find_undecided(plans, records, claims)):
+        plans, why = further
+        added = {config.id: config for plan in plans for config in plan.configs if config.id not in records}.values()
+        runs.check(added)
+        runs.announce(why, added)
+        records |= runs.ensure(added)
+    if not is_auto:
+        return plans, records, []
+    left = f"still undecided: {claims_of(checks)}" if checks else "no check is undecided"
+    return plans, records, [f"seeds={AUTO}: {left}"]

@@ -5,24 +5,46 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.mathtext import MathTextParser
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, PlainValidator
+from pydantic_core import PydanticCustomError
 
+from synthlab.analysis.plotting import Drawn
 from synthlab.config.base import MOST_SEEDS, Config
 from synthlab.config.registry import STRICT, validate
 from synthlab.errors import InputError, RunsFailed
 from synthlab.storage.records import Record
 from synthlab.studies.evidence import fitting_of
 from synthlab.studies.grids import Cell, Grid, check_claims
+from synthlab.studies.intervals import FIRST
 from synthlab.studies.overrides import Overrides
-from synthlab.studies.presentation.figure_files import Drawn
-from synthlab.studies.presentation.report import About, NumbersTable
-from synthlab.studies.seeds import AUTO, LOOKS, Seeds, count_first
+from synthlab.studies.report import About, NumbersTable
 from synthlab.studies.verdicts import Claim, Grounds
+
+AUTO = "auto"
+LOOKS = (FIRST, 10, 15, 20)  # seeds of a series under ``auto``: five, then more if a check is undecided
+MOST = 10_000
+
+
+def _check_seeds(value: Any) -> Any:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    if value != AUTO and not (is_number and 1 <= value <= MOST):
+        allowed = {"auto": AUTO, "most": MOST}
+        raise PydanticCustomError("seeds", "must be {auto}, or a whole number from 1 to {most}", allowed)
+    return value
+
+
+SeedCount = Annotated[int, Field(ge=1, le=MOST)]
+Seeds = Annotated[int | Literal["auto"], PlainValidator(_check_seeds)]
+
+
+def count_first(seeds: int | Literal["auto"]) -> int:
+    """Return how many seeds each series begins with."""
+    return LOOKS[0] if seeds == AUTO else seeds
 
 
 class Results(NamedTuple):

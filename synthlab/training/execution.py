@@ -8,6 +8,7 @@ training steps; runs of other shapes train alone. Evaluation takes one model at 
 
 import platform
 import time
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -26,6 +27,8 @@ from synthlab.training.weights import Checkpoints
 # Number of models in a trial: alignments in memory repeat after four models, 16 bytes apart. Number of training steps:
 # a difference in the gradient shows in the parameters after one step, and in the loss of the next.
 TRIED, TRIAL_STEPS = 5, 3
+# Models that a GPU tests at once: at most TESTED, and with LOGITS attention logits of a head, for texts of one index.
+TESTED, LOGITS = 64, 2**21
 _exact: dict[tuple[str, int], bool] = {}  # the results of this process's trials, by shape and number of models
 
 
@@ -49,13 +52,15 @@ def execute_together(
         checkpoints = Checkpoints(ensemble, configs, keep)
         trainings = family.train_models(ensemble, configs, checkpoints.observer(observe), device)
         trained = time.time()
-        nothing = pd.DataFrame(columns=["length", *configs[0].measures().metrics]), None, {}
-        results = [
-            nothing
-            if each.diverged_at
-            else (*family.evaluate_model(ensemble, i, configs[i]), checkpoints.select_files(i))
-            for i, each in enumerate(trainings)
-        ]
+        nothing: pd.DataFrame = pd.DataFrame(columns=["length", *configs[0].measures().metrics])
+        tested: dict[int, tuple[pd.DataFrame, pd.DataFrame | None]] = dict.fromkeys(
+            range(len(configs)), (nothing, None)
+        )
+        finite = [index for index, each in enumerate(trainings) if not each.diverged_at]
+        for part in _plan_tests(configs, finite, device):
+            tables = family.evaluate_models(ensemble, part, [configs[index] for index in part])
+            tested |= zip(part, tables, strict=True)
+        weights = {index: checkpoints.select_files(index) for index in finite}
     surroundings |= {
         "stacked": len(configs),
         "train_seconds": (trained - started) / len(configs),
@@ -67,12 +72,28 @@ def execute_together(
             metrics=metrics,
             training=curve(training),
             outputs=outputs,
-            weights=weights,
+            weights=weights.get(index, {}),
             diverged_at=training.diverged_at,
             environment=surroundings,
         )
-        for config, training, (metrics, outputs, weights) in zip(configs, trainings, results, strict=True)
+        for index, (config, training, (metrics, outputs)) in enumerate(
+            zip(configs, trainings, tested.values(), strict=True)
+        )
     ]
+
+
+def _plan_tests(configs: Sequence[Config], indices: Sequence[int], device: str) -> list[list[int]]:
+    """Return the models of an ensemble that are tested at once: on a GPU those that differ in seeds only.
+
+    On a CPU each model is tested alone, so that its numbers are those of a run alone.
+    """
+    if device == "cpu":
+        return [[index] for index in indices]
+    same: dict[str, list[int]] = defaultdict(list)
+    for index in indices:
+        same[configs[index].model_dump_json(exclude={*configs[index].SEEDS, "protocol"})].append(index)
+    size = max(1, min(TESTED, LOGITS // configs[0].test_length ** 2))
+    return [part[first : first + size] for part in same.values() for first in range(0, len(part), size)]
 
 
 def fit(

@@ -5,6 +5,7 @@ The class of its runs names it (``Config.load_family``), and has its measures. S
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import pandas as pd
@@ -37,6 +38,15 @@ class Opener(Protocol):
     def __call__(self, record: Record, step: int | None = None) -> TrainedModel: ...
 
 
+Tables = tuple[pd.DataFrame, pd.DataFrame | None]
+Evaluate = Callable[[nn.Module, Sequence[int], Sequence[Any]], Sequence[Tables]]
+
+
+def one_by_one(evaluate: Callable[[nn.Module, int, Any], Tables]) -> Evaluate:
+    """Return ``Family.evaluate_models`` from a function that tests one model, given by its index and its config."""
+    return lambda ensemble, indices, configs: list(map(partial(evaluate, ensemble), indices, configs))
+
+
 @dataclass(frozen=True)
 class Family:
     """Functions that build, train and test the runs of a family.
@@ -52,8 +62,9 @@ class Family:
         train_models: Trains initialized models, in place; returns the training curve of each. ``observe`` is called at
             each point of the curve. At the points of ``Config.checkpoints`` it may inspect ``ensemble``, which then has
             the parameters of that step.
-        evaluate_model: Returns the metrics of ``Config.measures`` of one model of an ensemble, given by its index and
-            its config, by test length (column ``length``); and a table of whatever else is recorded, or None.
+        evaluate_models: Returns, for each of some models of an ensemble, the metrics of ``Config.measures`` by test
+            length (column ``length``); and a table of whatever else is recorded, or None. The models are given by their
+            indices and configs, which differ in seeds and protocols only.
         open_model: Returns the trained model of a finished run, or the model as it was after ``step`` (see
             ``Record.model``).
         measure_laws: Yields the laws that the classes of a run keep: models, encodings, maps.
@@ -66,7 +77,7 @@ class Family:
     build_models: Callable[[Sequence[Any]], nn.Module]
     make_objective: Objective
     train_models: Trainer
-    evaluate_model: Callable[[nn.Module, int, Any], tuple[pd.DataFrame, pd.DataFrame | None]]
+    evaluate_models: Evaluate
     open_model: Opener
     measure_laws: Callable[[Any], Iterator[Law]] = lambda config: iter(())
     find_chance: Callable[[Any, pd.DataFrame], Sequence[float] | None] = lambda config, metrics: None

@@ -4,8 +4,11 @@ A small model's step is some 400 operations that each take the GPU a few microse
 start. A graph starts them all at once. It holds addresses and shapes, so whatever differs between steps is copied into
 the same tensors before each replay: examples, positions, weights of lengths, the learning rate. Steps whose inputs have
 another shape get a graph of their own. A step that cannot be captured trains as it is on a processor.
+
+Long trainings are compiled before they are captured, which joins small operations into larger ones.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +27,9 @@ from synthlab.output import tell
 WARM = 3  # steps of a shape before it is captured: the first ones make what later ones use again
 AHEAD = 64  # steps whose inputs are drawn ahead
 MOST = 8  # graphs of one training; each holds the activations of a step
+# Products of a parameter and a token, in all steps, from which compiling saves more than the 10 to 30 s that it takes:
+# between 6e13 and 9e13 for each of four models on an H200 (docs/speed.md).
+PAYS = 7e13
 Inputs = Sequence[Tensor | None]
 
 
@@ -34,13 +40,21 @@ class _Graph(NamedTuple):
 
 
 class Replayed:
-    """A training step, called with inputs, that is captured for each of their shapes and replayed from then on."""
+    """A training step, called with inputs, that is captured for each of their shapes and replayed from then on.
 
-    def __init__(self, step: Callable[..., Tensor]):
-        self.step, self.stream = step, torch.cuda.Stream()
+    It computes the losses of ``objective`` and gives them to ``update``. ``work`` is the number of parameters of all
+    models, times that of steps.
+    """
+
+    def __init__(self, objective: Callable[..., Tensor], update: Callable[[Tensor], Tensor], work: int):
+        self.objective, self.update, self.work, self.stream = objective, update, work, torch.cuda.Stream()
+        self.compute = objective
         self.graphs: dict[tuple[Any, ...], _Graph] = {}
         self.seen: Counter[tuple[Any, ...]] = Counter()
         self.captures = True
+
+    def step(self, *inputs: Tensor | None) -> Tensor:
+        return self.update(self.compute(*inputs))
 
     def __call__(self, *inputs: Tensor | None) -> Tensor:
         key = tuple(None if each is None else (each.shape, each.dtype) for each in inputs)
@@ -51,8 +65,11 @@ class Replayed:
             graph.replay()
             return losses.clone()
         self.seen[key] += 1
+        if self.seen[key] == WARM and pays(self.work, inputs) and self.compute is self.objective:
+            self._compile(inputs)
         if self.captures and self.seen[key] > WARM and len(self.graphs) < MOST and self._capture(key, inputs):
             return self(*inputs)
+        inputs = inputs if self.compute is self.objective else _hold(inputs)  # another layout would be compiled anew
         # Gradients are summed up on the stream of the forward pass, so steps before a capture are not on another.
         self.stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.stream):
@@ -60,9 +77,22 @@ class Replayed:
         torch.cuda.current_stream().wait_stream(self.stream)
         return losses
 
+    def _compile(self, inputs: Inputs) -> None:
+        """Compile the objective, for the following steps; leave it as it is if it cannot be."""
+        try:
+            torch.compiler.reset()  # forget earlier ensembles, whose number has a limit
+            compiled = torch.compile(self.objective.__call__, fullgraph=True, dynamic=False)
+            inputs = _hold(inputs)
+            self.stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(self.stream):
+                compiled(*inputs).sum().backward()
+            self.compute = compiled
+        except Exception as error:  # for one, there is no C compiler
+            tell(f"device=cuda: trains without compiling, and so slower ({format_error(error)})")
+
     def _capture(self, key: tuple[Any, ...], inputs: Inputs) -> bool:
         """Capture the step for inputs of one shape, without taking it; return False if it cannot be."""
-        held = [None if each is None else each.clone() for each in inputs]
+        held = _hold(inputs)
         graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
         try:
@@ -76,6 +106,10 @@ class Replayed:
             return False
         self.graphs[key] = _Graph(graph, [each for each in held if each is not None], losses)
         return True
+
+
+def _hold(inputs: Inputs) -> list[Tensor | None]:
+    return [None if each is None else each.clone(memory_format=torch.contiguous_format) for each in inputs]
 
 
 @runtime_checkable
@@ -101,15 +135,22 @@ class Replayable(Protocol):
         ...
 
 
+def pays(work: int, inputs: Inputs) -> bool:
+    """Return True if compiling saves more time than it takes; ``work`` is that of ``Replayed``."""
+    places = [each.shape[1:3] for each in inputs if each is not None and each.dim() > 2]
+    return work * max(map(math.prod, places), default=0) > PAYS
+
+
 @contextmanager
-def replay(step: Callable[..., Tensor], objective: Replayable) -> Generator[Callable[[], Tensor]]:
+def replay(objective: Replayable, update: Callable[[Tensor], Tensor], work: int) -> Generator[Callable[[], Tensor]]:
     """Give a function that takes the next training step on a GPU and returns its losses.
 
     Another thread draws the inputs of up to ``AHEAD`` steps while the GPU computes, so more than there are steps.
     """
     # A graph would run the Python code of a user's class only once.
     lab = all(is_labs(type(module).__module__) for module in objective.model.modules())
-    take = Replayed(step) if objective.is_static and lab else step
+    replayed = Replayed(objective, update, work)
+    take = replayed if objective.is_static and lab else replayed.step
     drawn: Queue[tuple[Inputs, torch.cuda.Event] | Exception] = Queue(AHEAD)
     stream, ended = torch.cuda.Stream(), Event()
 

@@ -59,8 +59,7 @@ def train_ensemble(
     else:
         raise ValueError(f"{protocol.optimizer} trains one model at a time, not {len(protocols)}")
 
-    def take_step(*inputs: Tensor | None) -> Tensor:
-        losses = objective(*inputs)
+    def update(losses: Tensor) -> Tensor:
         for parameter in parameters:
             parameter.grad = None
         losses.sum().backward()
@@ -74,8 +73,9 @@ def train_ensemble(
     curves = [Training([], [], None) for _ in protocols]
     pending: list[Tensor] = []
     step = 0
-    on_gpu = replay(take_step, objective) if replays and isinstance(objective, Replayable) else None
-    with on_gpu or nullcontext(take_step) as take:
+    work = rows.values.numel() * protocol.steps
+    on_gpu = replay(objective, update, work) if replays and isinstance(objective, Replayable) else None
+    with on_gpu or nullcontext(lambda: update(objective())) as take:
         for step in range(1, protocol.steps + 1):
             optimizer.set_rate(step)
             pending.append(take())

@@ -57,16 +57,16 @@ def test_drawn_positions_are_measured_under_one_draw():
     language, encoding = LANGUAGES.build(config.task), build_models([config]).encoding
 
     def decided(tokens, positions=None):
-        where = random_positions(encoding, tokens, places) if positions is None else positions
-        return by_position(tokens % 5, where)
+        where = drawing(tokens) if positions is None else positions
+        return by_position(tokens[0] % 5, where[0]).unsqueeze(0)
 
     def drawing(tokens):
-        return random_positions(encoding, tokens, places)
+        return random_positions(encoding, tokens[0], places).unsqueeze(0)
 
     places = stream(0, "evaluation_positions")
-    found = suffixes(decided, language, config, drawing)
+    found = suffixes(decided, language, [config], drawing)[0]
     assert (found["excess"], found["excess_overlap"]) == (0, 0)
-    assert suffixes(decided, language, config)["excess"] > 0.1
+    assert suffixes(decided, language, [config])[0]["excess"] > 0.1
 
 
 class Decided(torch.nn.Module):

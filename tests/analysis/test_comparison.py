@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from support.records import encoded, made, record
 from synthlab.analysis.comparison import gather_points
-from synthlab.analysis.looks import STYLES
-from synthlab.analysis.panels import choose_styles, draw_comparison
+from synthlab.analysis.panels import draw_comparison
 from synthlab.analysis.record_list import Records
+from synthlab.analysis.series import style_series
 from synthlab.compare import compare
 from synthlab.errors import InputError
 from synthlab.regression.config import METRICS
@@ -131,9 +131,8 @@ def test_series_look_different(x):
     names = ("rope", "alibi", "nope")
     runs = [made(1, (0,), **encoded(name), train_length=k) for name in names for k in (4, 5, 6, 7, 8)]
     found = comparison(table(*runs), x=x, by="train_length,encoding")
-    styles = choose_styles(found.points, found.by, joined=x == "length")
+    styles = style_series(found.series)
     assert len({style[1:] for style in styles.values()}) == len({style.label for style in styles.values()}) == 15
-    assert {style.colour for style in styles.values()} == {STYLES[name].colour for name in names}
 
 
 @pytest.mark.parametrize(

@@ -43,11 +43,11 @@ def test_summary_plot_and_comparison(kind):
     assert records.summary().iloc[0].tolist() == [0.375]
     assert "<table" in records._repr_html_()
     axes = records.plot().axes[0]
-    assert (axes.get_yscale(), axes.get_ylabel()) == (metric.scale, metric.label)
+    assert (axes.get_yscale(), " ".join(axes.get_ylabel().split())) == (metric.scale, metric.label)
     assert measures.primary in repr(records).splitlines()[1]
     for name in measures.metrics:
         figure = draw_comparison(points(records.table(), name))
-        assert " ".join(figure.get_supylabel().split()) == measures.metrics[name].label
+        assert " ".join(figure.axes[0].get_ylabel().split()) == measures.metrics[name].label
         figure.canvas.draw()
     plt.close("all")
 

@@ -69,7 +69,7 @@ def test_a_refused_run_leaves_no_curve(window):
     assert len(window.asked(Train)) == 2
 
 
-def test_the_typed_sequence_is_read_at_the_chosen_length(window):
+def test_a_typed_sequence_is_read_at_the_chosen_length(window):
     window.press("Length fails")
     window.hear(begun(1), progress(1))
     assert window.asked(Read) == [Read(1, "0110", 6)]  # the slider ends where testing does

@@ -2,7 +2,7 @@
 
 import pytest
 
-from classroom.messages import Read, Refused, Train
+from classroom.messages import Read, Train
 from support.puppets import begun, progress
 
 pytestmark = pytest.mark.slow  # windows are slow to make
@@ -22,25 +22,14 @@ def test_a_process_that_does_not_stop_is_replaced(window):
     assert [request.number for request in window.asked(Read)] in ([], [2])
 
 
-def test_a_mistake_of_the_page_is_one_line(window, monkeypatch, capsys):
+def test_an_error_of_the_page_is_one_line(window, monkeypatch, capsys):
     window.press("Length fails")
     monkeypatch.setattr(window.page.board.answers, "update", lambda *_: 1 / 0)
     window.trains(1)
     assert "The page made a mistake (ZeroDivisionError" in window.page.board.message.text
-    error = capsys.readouterr().err
-    assert "Traceback" not in error
-    assert error.count("\n") == len(error.splitlines()) > 0
+    assert "Traceback" not in capsys.readouterr().err
     monkeypatch.undo()
     window.press("Clear")
     window.press("Mean works")
     window.trains(2)
     assert window.names == ["mean, NoPE, varied coin"]
-
-
-def test_a_late_refusal(window):
-    window.press("Train")
-    window.press("Length fails")
-    window.hear(Refused(1, ["task=mean: cannot"], ended=True))
-    assert window.asked(Train)[-1].settings["task"] == "length"
-    window.trains(2)
-    assert window.names == ["length, NoPE, 1500 steps"]

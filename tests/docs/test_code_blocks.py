@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from hydra import compose as hydra_compose
 from omegaconf import OmegaConf
 
@@ -96,21 +95,6 @@ def write_files(page: Path, folder: Path) -> None:
             (folder / name[1]).write_text(block)
 
 
-def model(tokens):
-    return 5.0 * torch.nn.functional.one_hot(tokens, 16).float().requires_grad_()
-
-
-def byte_model():
-    """What the page on benchmarks speaks of."""
-    pytest.importorskip("lm_eval")
-    return {"trained": opened(small("task=text", "encoding=rope"))}
-
-
-GIVEN = {
-    "benchmarks.md": byte_model,
-}
-
-
 @pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true:UserWarning")  # Trainer's default, on a CPU
 @pytest.mark.parametrize(
     "page",
@@ -123,7 +107,10 @@ GIVEN = {
 )
 def test_python_blocks_run(page, workplace, monkeypatch):
     monkeypatch.setattr("synthlab.api.Composer", lambda: Composer(to_overrides(QUICK)))
-    names = GIVEN.get(page.name, dict)()
+    names = {}
+    if page.name == "benchmarks.md":
+        pytest.importorskip("lm_eval")
+        names["trained"] = opened(small("task=text", "encoding=rope"))
     write_files(page, workplace)
     for block in blocks(page, "python"):
         exec(compile(block, page.name, "exec"), names)

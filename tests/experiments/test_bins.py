@@ -18,7 +18,7 @@ from synthlab.errors import InputError, RunsFailed
 from synthlab.sequences.config import METRICS
 from synthlab.sequences.evaluation import Outputs, by_bin
 from synthlab.studies.overrides import Overrides
-from synthlab.studies.presentation.drawing import Series
+from synthlab.studies.plots import Series
 from synthlab.studies.study import Plan
 from synthlab.training.execution import execute
 

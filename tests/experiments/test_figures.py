@@ -11,8 +11,11 @@ from experiments.output_alignment.heads import Heads
 from experiments.output_alignment.paper import PAPER
 from support.figures import FIGURES, studies
 from support.hasty import hastily
+from synthlab.analysis.plotting import Drawn, save_sheet
 from synthlab.storage.records import Record
-from synthlab.studies.presentation.figure_files import Drawn, save_sheet
+from synthlab.storage.store import Store
+from synthlab.studies.overrides import Overrides
+from synthlab.studies.plots import Series
 
 ALONE = (  # drawn only where asked for by name
     *("ablation", "chosen", "learned", "maps", "mechanism"),
@@ -33,7 +36,7 @@ def hasty(monkeypatch):
     def heads_of(record):
         return Heads(0, 0, *np.random.default_rng(int(record.config.id, 16)).random(4))
 
-    monkeypatch.setattr("synthlab.studies.study_runs.ensure", hastily(few_sequences))
+    monkeypatch.setattr("synthlab.studies.rounds.ensure", hastily(few_sequences))
     monkeypatch.setattr(Record, "model", open_model)
     monkeypatch.setattr(inside, "heads_of", heads_of)
     monkeypatch.setattr(inside, "_measured", {})
@@ -47,11 +50,14 @@ def test_every_figure_is_drawn_again_from_its_csvs(invoke, hasty, tmp_path, name
     written = re.findall(r"^  (\S+\.\w+)$", outcome.out, re.MULTILINE)
     assert {path.rsplit(".", 1)[1] for path in written} == {"pdf", "png", "csv", "html"}
     drawn = tmp_path / "output_alignment" / "figures"
+    store = Store(tmp_path)
     for figure, found in studies(PAPER, name).items():
-        panels = {
-            key: Drawn(panel.title, found.plots.build(panel.plot), pd.read_csv(drawn / f"{figure}{key}.csv"))
-            for key, panel in found.panels.items()
-        }
+        plan, panels = found.plan(figure, Overrides(), seeds=1), []
+        records = {config.id: store.read(config.id) for config in plan.configs}
+        for key, panel in found.panels.items():
+            plot, table = found.plots.build(panel.plot), pd.read_csv(drawn / f"{figure}{key}.csv")
+            series = plot.settings([Series(cell.settings, cell.find_best(records)[1]) for cell in plan.cells[key]])
+            panels.append(Drawn(panel.title, plot, table, series))
         for path in save_sheet(tmp_path, figure, found.title, panels):
             assert path.read_bytes() == (drawn / path.name).read_bytes()
 

@@ -41,7 +41,7 @@ def hasty(monkeypatch):
         quick["evaluation"] |= {"sequences": 4}
         quick["stop"] |= {"every": 1, "sequences": 4}
 
-    monkeypatch.setattr("synthlab.studies.study_runs.ensure", hastily(shortened))
+    monkeypatch.setattr("synthlab.studies.rounds.ensure", hastily(shortened))
 
 
 @pytest.mark.slow
@@ -101,7 +101,7 @@ def test_a_task_whose_runs_all_diverged(invoke, own, tmp_path, monkeypatch):
             for each in train(*given, **how)
         ]
 
-    monkeypatch.setattr("synthlab.studies.study_runs.ensure", ensure)
+    monkeypatch.setattr("synthlab.studies.rounds.ensure", ensure)
     outcome = invoke("experiments", *own)
     assert outcome.status == 1  # runs diverged
     assert set(pd.read_csv(tmp_path / "results/crasp/figures/s_table.csv")["task"]) == {"aa_star"}

@@ -24,7 +24,7 @@ def kept(tmp_path, monkeypatch) -> Path:
     shown = {"b_cost": "step\n1\n", "a_curve": TABLE, "b_change": "series,median\nnope,1\n", "b_table": "fit\n1\n"}
     for name, text in (tables | shown).items():
         (figures / f"{name}.csv").write_text(text)
-    for name, width in {"a": 100, "b": 1344, "a_curve": 100}.items():
+    for name, width in {"a": 100, "b": 2688, "a_curve": 100}.items():
         Image.linear_gradient("L").resize((width, 600)).save(figures / f"{name}.png")
     return figures
 
@@ -41,7 +41,7 @@ def test_what_is_kept(kept, tmp_path):
     assert read_tables(folder / TABLES)["a_curve"].to_csv(index=False) == TABLE.replace("0.10", "0.1")
     assert list(read_tables(folder / CLAIMS)["b"]) == ["claim"]
     with Image.open(folder / "b.png") as picture:
-        assert (picture.size, picture.mode) == ((896, 400), "P")
+        assert (picture.size, picture.mode) == ((1792, 400), "P")
 
 
 def test_keeping_again_gives_the_same_bytes(kept, tmp_path):

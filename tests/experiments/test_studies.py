@@ -96,7 +96,7 @@ def hasty(monkeypatch):
             quick["finetune"] |= {"steps": min(2, config.finetune.steps), "length": longer}
             quick["evaluation"] |= {"sequences": 2, "questions": 2}
 
-    monkeypatch.setattr("synthlab.studies.study_runs.ensure", hastily(shortened))
+    monkeypatch.setattr("synthlab.studies.rounds.ensure", hastily(shortened))
 
 
 @pytest.mark.slow

@@ -56,12 +56,6 @@ def test_groups_by_hand():
     assert seen("rolled", 8, 2) == [[0, 6, 7], [0, 1, 6, 7], [2], [2, 3], [2, 3, 4], [2, 3, 4, 5], [6], [6, 7]]
 
 
-def test_one_group_by_hand():
-    assert seen("shifted", 4, 1, head=0) == seen("rolled", 4, 1, head=0) == [[0], [0, 1], [0, 1, 2], [0, 1, 2, 3]]
-    assert seen("shifted", 4, 1) == [[0], [0, 1], [2], [2, 3]]
-    assert seen("rolled", 4, 1) == [[0, 2, 3], [0, 1, 2, 3], [2], [2, 3]]
-
-
 @pytest.mark.parametrize(("length", "groups"), SIZES)
 @pytest.mark.parametrize("name", ["shifted", "rolled"])
 def test_masks_equal_rolled_and_grouped_vectors(name, length, groups):

@@ -60,7 +60,7 @@ def test_predictions_are_distributions(name):
 
 
 @pytest.mark.parametrize("name", PREDICTED)
-def test_predictions_know_nothing_of_what_follows(name):
+def test_predictions_depend_on_earlier_tokens_alone(name):
     language = default(name)
     x = language.draw(20, 40, stream(0, "evaluation"))
     for length in (1, 2, 17):
@@ -86,7 +86,6 @@ def test_drawn_tokens_are_as_likely_as_predicted(name):
         ("recall", {"keys": 500, "values": 500}, "task.keys=500: "),
         ("tracking", {"facts": 0.2, "questions": 0.3, "links": 0.6}, "task.links=0.6: "),
         ("tracking", {"keys": 4, "values": 2}, "task.keys=4: "),
-        ("tracking", {"keys": 100, "values": 2}, "task.keys=100: "),
     ],
 )
 def test_bad_settings_are_refused(name, changes, message):

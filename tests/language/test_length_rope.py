@@ -12,7 +12,7 @@ from synthlab.language.construction import build_extension, build_models
 from synthlab.language.evaluation import by_context
 from synthlab.language.family import train_models
 from synthlab.language.languages import LANGUAGES
-from synthlab.models.layers import Member
+from synthlab.models.layers import Member, Members
 from synthlab.rng import stream
 
 NAMES = ("clex", "dynamic_ntk", "longrope")
@@ -32,7 +32,7 @@ def test_each_context_is_evaluated_as_a_text_of_its_own(name):
     ensemble, config = trained(*overrides, "task=hidden_markov")
     language, member = LANGUAGES.build(config.task), Member(ensemble, 0)
     with torch.no_grad():
-        found = by_context(member, language, config, ensemble.encoding.alike_up_to)
+        found = by_context(Members(ensemble, [0]), language, [config], ensemble.encoding.alike_up_to)[0]
         texts = language.draw(8, 33, stream(config.test_seed, "evaluation"), held_out=True)
         alone = [F.cross_entropy(member(texts[:, :k])[:, -1], texts[:, k]).item() for k in range(1, 33)]
         in_one = F.cross_entropy(member(texts[:, :-1]).mT, texts[:, 1:], reduction="none").mean(0)
@@ -57,17 +57,6 @@ def test_the_second_training_trains_an_extension():
         assert not torch.equal(values, dict(fresh.named_parameters())[name]), name
 
 
-@pytest.mark.parametrize(("length", "factor"), [(8, 1.0), (9, 3.0), (16, 3.0), (17, 5.0)])  # t = 1, 2, 2, 3
-def test_untrained_clex_is_ntk(length, factor):
-    ensemble, config = trained("extension=clex")
-    assert config.extension["trained"] == config.train_length == 8
-    x = torch.randint(256, (1, 3, length), generator=torch.Generator().manual_seed(0))
-    found = ensemble(x)
-    ensemble.encoding = build_extension([small("extension=ntk", f"extension.factor={factor}")])
-    torch.testing.assert_close(found, ensemble(x))
-
-
-def test_length_factors_reach_as_far_as_the_tests_unless_given():
+def test_length_factors_reach_as_far_as_the_tests():
     config = small("extension=clex", "positions=clex", "finetune.steps=2", "test_length=60")
     assert config.extension["factor"] == config.positions["factor"] == 8  # 60 tokens are 7.5 windows of 8
-    assert small("extension=clex", "extension.factor=3").extension["factor"] == 3

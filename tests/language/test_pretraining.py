@@ -1,4 +1,4 @@
-"""Runs that differ in what follows their first training share it, and are none the worse for it."""
+"""Runs that differ only in what follows their first training share it, with the same results."""
 
 import pandas as pd
 import pytest
@@ -31,7 +31,7 @@ def test_a_shared_first_training_changes_nothing():
         pd.testing.assert_frame_equal(expected, found, check_exact=True)
 
 
-def test_in_a_stack_each_seed_is_trained_once():
+def test_an_ensemble_trains_each_seed_once():
     configs = [
         small(*FINETUNED, f"alignment.alpha={alpha}").with_seeds({"seed": seed}) for alpha in (0, 1) for seed in (0, 1)
     ]
@@ -45,13 +45,6 @@ def test_in_a_stack_each_seed_is_trained_once():
             pd.testing.assert_frame_equal(expected, found, check_exact=True)
 
 
-def test_no_more_are_kept_than_memory_is_meant_for(monkeypatch):
-    monkeypatch.setattr(pretraining, "CACHED", 2)
-    for seed in range(3):
-        execute(small(*FINETUNED).with_seeds({"seed": seed}))
-    assert len(pretraining._cache) == 2
-
-
 @pytest.mark.parametrize(
     ("override", "shared"),
     [
@@ -62,5 +55,5 @@ def test_no_more_are_kept_than_memory_is_meant_for(monkeypatch):
         ("seed=5", False),
     ],
 )
-def test_what_decides_the_first_training(override, shared):
+def test_which_settings_decide_the_first_training(override, shared):
     assert (small(*FINETUNED).pretraining == small(*FINETUNED, override).pretraining) == shared

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from support.facts import enumerated
 from support.frequencies import assert_drawn_from, assert_uniform
 from support.small import small
-from synthlab.errors import InputError
 from synthlab.language import family
 from synthlab.language.construction import build_models
 from synthlab.language.languages.tracking import Tracking
@@ -55,8 +54,8 @@ def mentions(said: list[tuple[str, int, int]], key: int) -> list[tuple[int, str]
     return [(place, what) for place, (what, a, b) in enumerate(said) if a == key or (what == "link" and b == key)]
 
 
-@pytest.mark.parametrize("changes", [{}, {"facts": 0.0}, {"links": 0.5}, {"links": 0.0}])
-def test_windows_are_drawn_as_often_as_they_are_likely(changes):
+@pytest.mark.parametrize("changes", [{}, {"facts": 0.0}, {"links": 0.5}])
+def test_windows_have_their_probabilities(changes):
     sizes = TINY | changes
     drawn = Tracking(**sizes).draw(30_000, 2, stream(0, "training"))
     assert_drawn_from(map(tuple, drawn.tolist()), enumerated(sizes, 2))
@@ -75,19 +74,12 @@ def test_texts_never_contradict_themselves(values, more, shares, seed):
         assert all(a != b for what, a, b in said if what == "link")
 
 
-def test_units_have_the_shares_that_are_asked_for():
-    language = Tracking(8, 4, 16, facts=0.15, questions=0.25, links=0.2)
-    texts = language.draw(300, 100, stream(0, "training"))
-    begun = [what for text in texts.tolist() for what, _, _ in read(text, language) if what != "answer"]
-    assert_drawn_from(begun, {"fact": 0.15, "question": 0.25, "link": 0.2, "filler": 0.4})
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("depth", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize(
     "sizes", [TINY, {"keys": 9, "values": 6, "fillers": 2, "facts": 0.1, "questions": 0.8, "links": 0.1}]
 )
-def test_questions_are_answered_by_what_their_kind_says(kind, depth, sizes):
+def test_each_kind_of_question_has_its_answer(kind, depth, sizes):
     language, length = Tracking(**sizes), 20
     place = round(depth * (length - language.kinds[kind]))
     tokens, answers = language.questions(200, length, depth, stream(1, "questions"), kind)
@@ -108,12 +100,9 @@ def test_questions_are_answered_by_what_their_kind_says(kind, depth, sizes):
             assert place < linked < length - 1
             assert said[linked] == ("link", asked, said[place][1])
             assert mentions(said, said[place][1]) == [(place, "fact"), (linked, "link")]
-        # Only the first token can be an answer without its question, and only the last a question without answer.
-        assert all(what != "answer" or key >= 0 for what, key, _ in said[1:])
-        assert all(after == "answer" for (what, *_), (after, *_) in pairwise(said) if what == "question")
 
 
-def test_keys_values_and_places_of_links_are_uniform():
+def test_questions_are_uniform():
     language, count, length = Tracking(**TINY), 6000, 12
     tokens, answers = language.questions(count, length, 0.5, stream(0, "questions"), "tracking")
     said = [read(text, language) for text in tokens.tolist()]
@@ -126,14 +115,9 @@ def test_keys_values_and_places_of_links_are_uniform():
     assert_uniform(links, range(place + 1, length - 1))
 
 
-def test_a_text_has_room_for_the_link():
-    with pytest.raises(InputError, match="length=2: "):
-        Tracking(**TINY).questions(1, 2, 0.5, stream(0, "questions"), "tracking")
-
-
 def test_each_kind_is_measured_at_every_depth_and_length():
     config = small("task=tracking", "evaluation.lengths=[0.1,2.5]", "evaluation.depths=[0,1]")
-    _, outputs = family.evaluate_model(build_models([config]), 0, config)
+    _, outputs = family.evaluate_models(build_models([config]), [0], [config])[0]
     names = {"accuracy": 2, "answer_loss": 2, "needle": 2, "needle_loss": 2, "tracking": 3, "tracking_loss": 3}
     asked = {f"{name}@{length}@{depth}" for name, least in names.items() for length in (least, 20) for depth in (0, 1)}
     assert {column for column in outputs if "@" in column} == asked

@@ -25,12 +25,12 @@ class Constant(Member):
         return torch.full(x.shape, self.value)
 
 
-def tried(value: float, outrep: str, length: int = 4, **changed) -> dict:
-    how = {"test_length": length, "sequences": 16, "seed": 0, "largest": 100.0} | changed
+def tried(value: float, outrep: str) -> dict:
+    how = {"test_length": 4, "sequences": 16, "seed": 0, "largest": 100.0}
     return evaluate_lengths(Constant(value), TASKS["length"](), Bernoulli(p=0.5), OUTREPS[outrep](shift=0.0), **how)
 
 
-def test_metrics_by_hand_for_a_constant_answer():
+def test_metrics_of_a_constant_answer_by_hand():
     metrics = tried(3.0, "identity")
     assert set(metrics) == set(METRICS)
     assert metrics["mse"].tolist() == [4, 1, 0, 1]
@@ -46,25 +46,14 @@ def test_metrics_by_hand_through_a_map():
     assert metrics["mse_rep"].tolist() == pytest.approx([(0.5 - k**-0.5) ** 2 for k in range(1, 5)])
 
 
-def test_outputs_without_an_answer_are_clipped_and_counted():
+def test_outputs_outside_the_image_are_clipped_and_counted():
     metrics = tried(-0.2, "rsqrt")
     assert metrics["clipped"].tolist() == [1, 1, 1, 1]
     assert metrics["bias"].tolist() == pytest.approx([99, 98, 97, 96])
 
 
-def test_every_model_meets_the_same_sequences():
-    def count_ones(seed: int) -> np.ndarray:
-        how = {"test_length": 9, "sequences": 32, "seed": seed, "largest": 100.0}
-        return evaluate_lengths(Constant(0.0), TASKS["sum"](), Bernoulli(p=0.5), OUTREPS["identity"](shift=0.0), **how)[
-            "bias"
-        ]
-
-    assert count_ones(1).tolist() == count_ones(1).tolist()
-    assert count_ones(1).tolist() != count_ones(2).tolist()
-
-
 @pytest.mark.parametrize("name", ["nope", "randomized"])
-def test_parts_give_what_one_pass_gives(name, monkeypatch):
+def test_readouts_in_parts_equal_those_of_one_pass(name, monkeypatch):
     net, x = Member(model(name), 0), Bernoulli(p=0.5).draw(20, 8, stream(0, "evaluation"))
     whole = readouts(net, x, stream(0, "evaluation_positions"))
     monkeypatch.setattr(evaluation, "ENTRIES", 3 * 8**2)

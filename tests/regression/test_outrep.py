@@ -8,10 +8,7 @@ from hypothesis import strategies as st
 
 from support.configs import composed
 from synthlab.errors import InputError
-from synthlab.models.layers import ensemble_parameter
-from synthlab.regression.objective import weighted_mse
 from synthlab.regression.outrep import OUTREPS, LearnedOutRep, OutRep, OutRepModule
-from synthlab.regression.outrep.base import REALS
 from synthlab.regression.outrep.learned import grow
 
 MAPS = [
@@ -40,34 +37,28 @@ def tensor(*values: float) -> torch.Tensor:
 
 
 @pytest.mark.parametrize(
-    ("name", "at_4"),
+    ("config", "at_4"),
     [
-        *(("identity", 4), ("sqrt", 2), ("log", math.log(4)), ("rlog", 1 / math.log(5))),
-        *(("rsqrt", 0.5), ("reciprocal", 0.25)),
+        *(({"name": "identity"}, 4), ({"name": "sqrt"}, 2), ({"name": "log"}, math.log(4))),
+        *(({"name": "rlog"}, 1 / math.log(5)), ({"name": "rsqrt"}, 0.5), ({"name": "reciprocal"}, 0.25)),
+        *(({"name": "power", "p": p}, 4**p) for p in (-1.0, -0.5, 0.5)),
+        *(({"name": "box_cox", "start": p}, at) for p, at in ((-1.0, 0.75), (0.0, math.log(4)), (0.5, 2.0))),
     ],
 )
-def test_values_by_hand(name, at_4):
-    assert built({"name": name, "shift": 0.0}).forward(tensor(4.0)).item() == pytest.approx(at_4)
+def test_values_by_hand(config, at_4):
+    assert built(config | {"shift": 0.0}).forward(tensor(4.0)).item() == pytest.approx(at_4)
 
 
 @maps
 @given(y=st.floats(1e-2, 1e4), shift=st.floats(0, 10))
-def test_the_inverse_undoes_the_map_over_its_domain(config, y, shift):
+def test_inverse_undoes_the_map(config, y, shift):
     outrep = built(config | {"shift": shift})
     assert outrep.inverse(outrep.forward(tensor(y))).item() == pytest.approx(y, rel=1e-8, abs=1e-8 * (shift + 1))
 
 
 @maps
-@given(z=st.floats(1e-1, 10))
-def test_the_map_undoes_its_inverse_over_its_image(config, z):
-    outrep = built(config)
-    if outrep.image.contains(tensor(z)):
-        assert outrep.forward(outrep.inverse(tensor(z))).item() == pytest.approx(z, rel=1e-8)
-
-
-@maps
 @given(y=anywhere)
-def test_domain_is_where_the_map_can_be_undone(config, y):
+def test_domain_is_where_a_map_can_be_undone(config, y):
     if 0 < abs(y) < 1e-6:
         return  # powers of tiny numbers leave the range of doubles, which is no matter of the domain
     outrep = built(config)
@@ -78,22 +69,13 @@ def test_domain_is_where_the_map_can_be_undone(config, y):
 
 @maps
 @given(a=st.floats(1e-2, 1e4), b=st.floats(1e-2, 1e4))
-def test_every_map_is_strictly_monotone_as_it_says(config, a, b):
+def test_maps_are_strictly_monotone(config, a, b):
     outrep = built(config)
     low, high = sorted((a, b))
     if high - low > 1e-6 * high:
         difference = (outrep.forward(tensor(high)) - outrep.forward(tensor(low))).item()
         assert (difference > 0) == outrep.increasing
         assert difference != 0
-
-
-@maps
-@given(y=st.floats(1e-2, 1e4))
-def test_gradient_of_the_inverse(config, y):
-    outrep = built(config)
-    z = outrep.forward(tensor(y)).detach().requires_grad_()
-    (slope,) = torch.autograd.grad(outrep.inverse(z).sum(), z)
-    assert 0 < (slope.item() if outrep.increasing else -slope.item()) < math.inf
 
 
 @maps
@@ -124,19 +106,7 @@ def test_default_shift_reaches_the_domain(config):
     assert built({"name": "sqrt", "shift": None}).default_shift(0.0) == 0.0
 
 
-@pytest.mark.parametrize(("name", "p"), [("sqrt", 0.5), ("rsqrt", -0.5), ("reciprocal", -1.0), ("identity", 1.0)])
-def test_the_power_family_contains_the_named_maps(name, p):
-    y = torch.linspace(0.5, 50, 100, dtype=torch.float64)
-    power = built({"name": "power", "shift": 0.0, "p": p})
-    torch.testing.assert_close(power.forward(y), built({"name": name, "shift": 0.0}).forward(y))
-
-
-@pytest.mark.parametrize(("p", "at_4"), [(-1.0, 0.75), (0.0, math.log(4)), (0.5, 2.0), (1.0, 3.0)])
-def test_box_cox_by_hand(p, at_4):
-    assert built({"name": "box_cox", "shift": 0.0, "start": p}).forward(tensor(4.0)).item() == pytest.approx(at_4)
-
-
-def test_slopes_of_a_chain_of_powers():
+def test_a_chain_of_powers_has_its_exponents():
     """log(x f'(x)) against log x, by differences; the knots are at 1, 2, 4 and 8."""
     chain = built(CHAIN)
     for x, exponent in ((0.3, 1.0), (1.5, 1.0), (3.0, -1.5), (6.0, 0.0), (100.0, -0.9)):
@@ -167,31 +137,6 @@ def test_gradient_of_box_cox_at_zero():
     assert slope[0].item() == 2.0  # d^2 / 2
 
 
-class Scaled(LearnedOutRep):
-    """f(x) = a x: a map that only makes targets larger or smaller."""
-
-    domain = image = REALS
-
-    def initialise(self, generators):
-        self.a = ensemble_parameter(len(generators), 1)
-
-    def f(self, x):
-        return self.a * x
-
-    def f_inverse(self, z):
-        return z / self.a
-
-
-def test_loss_does_not_depend_on_scale():
-    """Two models whose errors are in proportion to their targets have one loss."""
-    scaled, y = Scaled(shift=0.0), torch.tensor([[[1.0, 2.0, 4.0]]] * 2)
-    scaled.initialise([torch.Generator()] * 2)
-    scaled.a.data = torch.tensor([[1.0], [1e-3]])
-    z, weights = scaled.forward(y), torch.tensor([0.5, 0.25, 0.25]).expand(2, 1, 3)
-    losses = weighted_mse(1.1 * z, z, weights) * scaled.loss_scale(y, weights)
-    assert losses[1].item() == pytest.approx(losses[0].item(), rel=1e-5)
-
-
 def test_loss_ranks_exponents_as_the_likelihood():
     """Against the profile log-likelihood of Gaussian errors, written out: log(variance) / 2 - mean(log f')."""
     noise = torch.randn(2000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -208,21 +153,16 @@ def test_loss_ranks_exponents_as_the_likelihood():
     assert np.argmin(losses) == 2
 
 
+CHOSEN = {"name": "chosen", "shift": None, "held_out": 0.2}
+
+
 @pytest.mark.parametrize(
     ("config", "message"),
     [
         ({"name": "power", "shift": 0.0, "p": 0.0}, "outrep.p=0: "),
         (CHAIN | {"start": 1.0, "knots": [1, 2, 2, 4]}, "outrep.knots="),
-        ({"name": "chosen", "shift": None, "candidates": ["log", "log"], "held_out": 0.2}, "must be different maps"),
-        (
-            {
-                "name": "chosen",
-                "shift": None,
-                "candidates": ["log", {"name": "box_cox", "start": 1.0}],
-                "held_out": 0.2,
-            },
-            "box_cox start=1.0: must be a map without parameters",
-        ),
+        (CHOSEN | {"candidates": ["log", "log"]}, "must be different maps"),
+        (CHOSEN | {"candidates": ["log", {"name": "box_cox", "start": 1.0}]}, "box_cox start=1.0: "),
     ],
 )
 def test_maps_that_cannot_be_are_refused(config, message):

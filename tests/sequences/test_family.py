@@ -1,4 +1,4 @@
-"""Models of tasks whose answers are tokens: config, objective, training, tests, early stop, and the trial."""
+"""Models of sequence tasks: settings, objective, training, tests, early stop."""
 
 from dataclasses import replace
 
@@ -7,7 +7,6 @@ import torch
 
 from support.small import small_sequences as small
 from synthlab.errors import InputError
-from synthlab.metrics import reach
 from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.sequences import family
@@ -21,47 +20,34 @@ from synthlab.sequences.trained import TrainedSequences
 from synthlab.training.execution import execute, execute_together, is_exact
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_every_task_is_trained_and_tested(name):
-    record = execute(small(f"task={name}", "protocol.steps=2"))
-    problem = build_problem(record.config.task)
-    assert record.metrics["length"].tolist() == problem.lengths(1, 8)
-    assert list(record.metrics.columns) == ["length", *METRICS]
-    assert record.outputs["first"].tolist() == [record.config.train_from, 5]
-    assert (record.metrics["exact"] <= record.metrics["tokens"] + 1e-12).all()
-
-
-def scorer_of(config, says) -> Scorer:
-    """A scorer of whatever ``says`` puts out for the batch that is tested."""
-    problem, held = build_problem(config.task), {}
+def perfect_scorer(config) -> Scorer:
+    """Return a scorer of a model that is told the answers to the batch that was drawn last."""
+    problem, batches = build_problem(config.task), []
     draw = problem.batch
-    problem.batch = lambda *given: held.setdefault("batch", draw(*given)) if held.clear() is None else None
+    problem.batch = lambda *given: batches.append(draw(*given)) or batches[-1]
 
     def model(tokens, positions):
-        batch = held["batch"]
-        rows = (batch.tokens[:, None] == tokens).all(-1).float().argmax(0)
-        return says(problem, batch.targets[rows])
+        rows = (batches[-1].tokens[:, None] == tokens[0]).all(-1).float().argmax(0)
+        targets = batches[-1].targets[rows]
+        if targets.dtype == torch.bool:
+            return targets[None].float() * 20 - 10
+        return torch.nn.functional.one_hot(targets[None], problem.vocabulary).float() * 20
 
-    encoding = build_models([config]).encoding
-    return Scorer(model, encoding, problem, stream(0, "evaluation_positions"))
-
-
-def one_hot(problem, targets):
-    if targets.dtype == torch.bool:
-        return targets.float() * 20 - 10
-    return torch.nn.functional.one_hot(targets, problem.vocabulary).float() * 20
+    return Scorer(model, build_models([config]).encoding, problem, [stream(0, "evaluation_positions")])
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_a_model_that_is_given_the_answer_scores_1(name):
+def test_a_perfect_model_scores_1(name):
     config = small(f"task={name}")
-    metrics, outputs = score_lengths(scorer_of(config, one_hot), config)
+    metrics, outputs = score_lengths(perfect_scorer(config), [config])[0]
+    assert metrics["length"].tolist() == build_problem(config.task).lengths(1, 8)
+    assert list(metrics.columns) == ["length", *METRICS]
     assert (metrics[["exact", "tokens"]] == 1).all(axis=None)
     assert (metrics["loss"] < 1e-3).all()
     assert by_bin(metrics, outputs, config)["horizon"].iloc[0] == metrics["length"].iloc[-1]
 
 
-def test_teacher_forcing_is_greedy_decoding(tmp_path):
+def test_teacher_forcing_is_greedy_decoding():
     config = small("task=copy", "protocol.steps=60", "protocol.batch=16", "train_length=3", "test_length=3")
     record = execute_together([config], keep=[60])[0]
     model = TrainedSequences(record)
@@ -79,7 +65,7 @@ def test_teacher_forcing_is_greedy_decoding(tmp_path):
     assert matched == {True, False}
 
 
-def test_the_loss_is_that_of_scored_tokens():
+def test_loss_by_hand():
     config = small("task=copy")
     ensemble = build_models([config])
     batch = next(iter(Examples(config)))
@@ -93,25 +79,21 @@ def test_the_loss_is_that_of_scored_tokens():
     torch.testing.assert_close(AnswerLoss(ensemble, [config])()[0], torch.stack(by_hand).mean())
 
 
-@pytest.mark.parametrize(("batch", "leaves_out"), [(4, False), (2**12, True)])
-def test_padding_is_left_out_of_large_batches(monkeypatch, batch, leaves_out):
-    config = small("task=copy", f"protocol.batch={batch}")
+def test_leaving_out_padding_keeps_the_loss():
+    config = small("task=copy", "protocol.batch=4096")
     ensemble = build_models([config])
-    asked, unpadded = [], ensemble.without_padding
-    monkeypatch.setattr(ensemble, "without_padding", lambda *given: asked.append(given) or unpadded(*given))
-    AnswerLoss(ensemble, [config])()
-    assert bool(asked) == leaves_out
-    assert not AnswerLoss(ensemble, [config], torch.device("cuda")).leaves_out_padding  # ensembles are larger there
+    without, padded = (AnswerLoss(ensemble, [config]) for _ in range(2))
+    assert without.leaves_out_padding
+    padded.leaves_out_padding = False
+    torch.testing.assert_close(without(), padded())
 
 
 @pytest.mark.parametrize(
     "overrides",
     [
         ["task=copy"],
-        *(
-            pytest.param(each, marks=pytest.mark.slow)
-            for each in (["task=tomita"], ["encoding=learned", "positions=offset"], ["encoding=randomized"])
-        ),
+        pytest.param(["task=tomita"], marks=pytest.mark.slow),
+        pytest.param(["encoding=learned", "positions=offset"], marks=pytest.mark.slow),
     ],
 )
 def test_ensembles_equal_runs_alone(overrides):
@@ -165,13 +147,10 @@ def test_bins_are_as_wide_as_the_training_lengths():
     assert small("task=aa_star", "train_length=4", "test_length=9").bins == [[5, 8]]
 
 
-def test_intervals_and_horizon_by_hand():
-    # Of 10 of 20 Wilson's interval is symmetric: 1/2 -+ sqrt(z^2 / 80 + z^4 / 1600) / (1 + z^2 / 20).
+def test_wilson_interval_by_hand():
+    # Of 10 of 20 it is symmetric: 1/2 -+ sqrt(z^2 / 80 + z^4 / 1600) / (1 + z^2 / 20).
     assert [round(number, 4) for number in wilson(0.5, 20)] == [0.5, 0.2993, 0.7007]
-    assert wilson(0.0, 5)[1] == 0
-    assert wilson(1.0, 5)[2] == 1
-    assert reach([1, 2, 3], [True, False, True]) == 1
-    assert reach([1, 2], [False, True]) == 0
+    assert (wilson(0.0, 5)[1], wilson(1.0, 5)[2]) == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +158,7 @@ def test_intervals_and_horizon_by_hand():
     [
         (["task=sort", "task.symbols=7"], "test_length=8: task=sort has lengths from 1 to 7"),
         (["task=selective_copy", "train_length=3"], "train_length=3: task=selective_copy has lengths from 4 on"),
-        (["train_from=3", "test_length=2"], "test_length=2: must reach the training lengths, from train_from=3 on"),
+        (["train_from=3", "test_length=2"], "test_length=2: must reach the training lengths"),
         (["encoding=learned", "encoding.table=9"], "encoding=learned: has 9 positions; sequences of lengths up to 8"),
         (["encoding=dynamic_ntk"], "encoding=dynamic_ntk: depends on the length"),
         (["curriculum.start=5"], "curriculum.start=5: must be at most train_length=4"),
@@ -187,7 +166,6 @@ def test_intervals_and_horizon_by_hand():
         (["bins=[[4,8]]"], "bins=[4, 8]: must not contain training lengths"),
         (["bins=[[6,9]]"], "bins=[6, 9]: must be a first and a last length, at most test_length=8"),
         (["bins=[[5,6],[6,8]]"], "bins=[6, 8]: overlaps the range that ends at 6"),
-        (["bins=[[7,6]]"], "bins=[7, 6]: must be a first and a last length"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(overrides, line):

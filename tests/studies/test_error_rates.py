@@ -14,7 +14,7 @@ import pytest
 from experiments.output_alignment.claims import CLAIMS
 from synthlab.studies.checks import Answer, Check
 from synthlab.studies.intervals import FIRST
-from synthlab.studies.seeds import LOOKS
+from synthlab.studies.study import LOOKS
 from synthlab.studies.verdicts import Verdict
 
 pytestmark = pytest.mark.slow

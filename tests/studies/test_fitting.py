@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from support.records import record
-from synthlab.studies.fitting import final_loss, fits
+from synthlab.studies.evidence import final_loss, fits
 
 
 def trained(*losses: float):

@@ -6,10 +6,9 @@ from matplotlib.figure import Figure
 
 from support import records
 from support.records import record
+from synthlab.analysis.plotting import Drawn, save_panel
 from synthlab.studies.figures import Panel, draw_data
-from synthlab.studies.presentation.drawing import Series
-from synthlab.studies.presentation.figure_files import Drawn, save_panel
-from synthlab.studies.presentation.plots import PLOTS
+from synthlab.studies.plots import PLOTS, Series
 
 
 def made(value: float, seeds=2, **changed) -> list:
@@ -25,9 +24,10 @@ def named(name: str) -> dict:
     return {"outrep": {"name": name, "shift": 0.0}}
 
 
-def axes_of(plot, drawn):
+def axes_of(plot, series, drawn):
     axes = Figure().add_subplot()
-    plot.draw(axes, drawn.assign(metric="mse", train_length=10, overrides="", left_out=""))
+    data = drawn.assign(metric="mse", train_length=10, overrides="", left_out="")
+    Drawn("x", plot, data, plot.settings(series)).draw(axes)
     return axes
 
 
@@ -85,7 +85,7 @@ def test_against_by_hand():
         ["model.depth=2", 5, 10 * 12 * 1.5],
         ["model.depth=2", 10, 20 * 12 * 1.5],
     ]
-    axes = axes_of(plot, drawn)
+    axes = axes_of(plot, grid, drawn)
     assert list(axes.get_lines()[1].get_ydata()) == [180, 360]
 
 
@@ -125,7 +125,7 @@ def test_heat_by_hand():
         ["alibi", "log", 4],
         ["alibi", "identity", 12],
     ]
-    axes = axes_of(plot, drawn)
+    axes = axes_of(plot, grid, drawn)
     assert [text.get_text() for text in axes.texts] == ["4", "12+", "4", "12+"]
 
 
@@ -138,5 +138,6 @@ def test_what_diverged_is_said_on_the_figure(tmp_path):
     data = draw_data(panel, PLOTS.build(panel.plot), found, "")
     note = "left out: protocol.lr = 0.1 (1 diverged), protocol.lr = 9.0 (3 diverged)"
     assert note in Drawn("x", PLOTS.build(panel.plot), data).notes
-    [*_, table] = save_panel(tmp_path, "x", Drawn("x", PLOTS.build(panel.plot), data))
+    series = {one.label: one.chosen for _, one in found}
+    [*_, table] = save_panel(tmp_path, "x", Drawn("x", PLOTS.build(panel.plot), data, series))
     assert note in Drawn("x", PLOTS.build(panel.plot), pd.read_csv(table)).notes

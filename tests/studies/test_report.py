@@ -11,8 +11,7 @@ from support.pages import Page
 from support.records import record
 from synthlab.config.composition import to_overrides
 from synthlab.studies.checks import Check, Witnesses
-from synthlab.studies.presentation.figure_files import Point
-from synthlab.studies.presentation.report import (
+from synthlab.studies.report import (
     Picture,
     deviations,
     format_median,
@@ -59,14 +58,13 @@ def test_report_is_whole(invoke, tmp_path):
 
 def test_text_is_escaped(tmp_path):
     (tmp_path / "f.png").write_bytes(b"picture")
-    picture = Picture("f", "<script>", ["a & b"], [tmp_path / "f.png"], points=[Point(0.5, 0.25, "x<y: 1, 2")])
+    picture = Picture("f", "<script>", ["a & b"], [tmp_path / "f.png"])
     verdict = Verdict(CLAIMS["1a"], "Figure <1>", CHECKS, [])
     lost = record(1, diverged_at=7)
     write_report(tmp_path / "report.html", [picture], [verdict], [record(0), lost], "python -m 'x>y'", ABOUT)
     text = (tmp_path / "report.html").read_text()
     assert "<script>" not in text
     assert "a &lt;b&gt; &amp; c" in text
-    assert 'cx="50.00" cy="25.00" rx=".6" ry=".6"><title>x&lt;y: 1, 2</title>' in text
     assert f"{lost.config.id} (step 7)" in text
     assert Page(text).open == []
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []

@@ -71,10 +71,8 @@ def planned(*claims: str, of: str = "a", **changes: object) -> Plan:
     return study.plan("own", OVERRIDES)
 
 
-def records(of: Plan, seconds: float = 2.0) -> dict[str, Record]:
-    """Of all its runs, each of which took so many seconds to train and half as many to test."""
-    timed = {"train_seconds": seconds, "test_seconds": seconds / 2}
-    return {config.id: replace(BLANK, config=config, environment=timed) for config in of.configs}
+def records(of: Plan) -> dict[str, Record]:
+    return {config.id: replace(BLANK, config=config) for config in of.configs}
 
 
 def seeds(of: Plan) -> dict[str, int]:
@@ -84,8 +82,8 @@ def seeds(of: Plan) -> dict[str, int]:
 def rounds(begun: Plan) -> list[dict[str, int]]:
     """The numbers of seeds in each round."""
     found, current = [seeds(begun)], [begun]
-    while further := plan_round(current, find_undecided(current, kept := records(current[0]), CLAIMS), kept):
-        current = further.plans
+    while further := plan_round(current, find_undecided(current, records(current[0]), CLAIMS)):
+        current, _ = further
         found.append(seeds(current[0]))
     return found
 
@@ -121,15 +119,6 @@ def test_few_runs_are_not_decided():
     kept[lost] = replace(kept[lost], diverged_at=3)
     [found] = find_undecided([begun], kept, CLAIMS)
     assert (found.claim, [cell.label for cell in found.series]) == ("early", ["nope"])
-
-
-def test_a_round_says_what_it_is_for_and_what_it_costs():
-    begun = planned("early", "late")
-    found = plan_round([begun], find_undecided([begun], records(begun, 3.0), CLAIMS), records(begun, 3.0))
-    assert found is not None
-    assert list(found.seconds.values()) == [4.5] * 5  # the run stands in both panels and is trained once
-    further = [config for config in found.plans[0].configs if config.id in found.seconds]
-    assert {config.seed for config in further} == {5, 6, 7, 8, 9}
 
 
 def written(folder) -> dict[str, bytes]:

@@ -14,9 +14,7 @@ from synthlab.errors import InputError
 from synthlab.storage.records import Record
 from synthlab.studies.figures import Figure, Panel, draw_data
 from synthlab.studies.overrides import Overrides
-from synthlab.studies.presentation.drawing import Series
-from synthlab.studies.presentation.plots import PLOTS
-from synthlab.studies.presentation.spread import SEEDS, SOURCES
+from synthlab.studies.plots import PLOTS, SEEDS, SOURCES, Series
 
 PLOT = PLOTS.build({"name": "spread", "lengths": [2, 5]})
 SIZES = (3, 2, 2)

@@ -10,7 +10,7 @@ from synthlab.training.execution import execute
 
 
 def hastily(change: Callable[[Config, dict[str, Any]], None]) -> Callable[..., Records]:
-    """What takes the place of ``synthlab.studies.study_runs.ensure``: the records of all runs, each trained for two
+    """What takes the place of ``synthlab.studies.rounds.ensure``: the records of all runs, each trained for two
     steps on small batches. ``change`` alters further settings of a run, in place."""
 
     def ensure(configs, store, workers, device, tracker):

@@ -1,4 +1,4 @@
-"""Classes as a user may write them that train without an error, and whose numbers are wrong; and one that is sound."""
+"""Classes as a user may write them that train without an error and break a law; and one that is sound."""
 
 import math
 
@@ -7,7 +7,6 @@ import torch
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.layers import ensemble_parameter, gather_rows, init_normal
 from synthlab.regression.outrep import Interval, OutRep
-from synthlab.regression.tasks import Task
 
 
 class Contextual(Encoding):
@@ -55,14 +54,6 @@ class Twice(OutRep):
         return 2 * z
 
 
-class Noise(Twice):
-    def f(self, x):
-        return x + torch.rand(x.shape, generator=torch.Generator().manual_seed(0))
-
-    def f_inverse(self, z):
-        return z
-
-
 class Sine(Twice):
     image = Interval(-1.0, 1.0)
 
@@ -102,11 +93,6 @@ class Forgetful(Recurrent):
         torch.nn.init.normal_(self.table)
 
 
-class AsksForPositions(Backwards):
-    def forward(self, x, positions):  # without a default, as the lab calls it
-        return super().forward(x)
-
-
 class MixesRows(Recurrent):
     def forward(self, x, positions=None):
         h = super().forward(x)
@@ -123,25 +109,3 @@ class ScalesByLength(Encoding):
 
 class Plain(Encoding):
     pass
-
-
-class SinglePrecision(OutRep):
-    """log(1 + x), computed in single precision."""
-
-    domain = image = Interval(0.0, math.inf)
-
-    def f(self, x):
-        return x.float().log1p()
-
-    def f_inverse(self, z):
-        return z.float().expm1()
-
-
-class Fractions(Task):
-    """Targets closer to one another than single precision tells apart."""
-
-    def targets(self, x):
-        return 1 + torch.arange(x.numel()).view(x.shape) * 1e-9 + x.cumsum(1)
-
-    def span(self, length):
-        return 1.0, length + 1.1

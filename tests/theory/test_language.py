@@ -90,7 +90,6 @@ def test_training_beats_answering_with_the_tokens_frequencies():
     [
         ({"test_lengths": [4, 512]}, "language.test_lengths="),
         ({"sequences": 10**6}, "language.sequences=1000000: "),
-        ({"protocol": {"batch": 10**6}}, "language.protocol.batch=1000000: "),
     ],
 )
 def test_bad_settings_are_refused(changes, message):

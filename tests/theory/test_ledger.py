@@ -1,7 +1,5 @@
 """The ledger: every checker depends on the statement, every correction passes, every derivation step agrees."""
 
-from itertools import pairwise
-
 import pandas as pd
 import pytest
 import sympy
@@ -63,15 +61,16 @@ LONG = ("8 = 12", "13 -> 14", "20, first", "28, 29", "A", "B", "D", "E", "F")  #
 BY_LENGTH = [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in ENTRIES]
 
 
-def test_every_equation_from_8_to_29_has_an_entry():
+def test_every_equation_has_an_entry():
     assert set(ENTRIES) == set(STATUSES)
 
 
 @pytest.mark.parametrize("equation", BY_LENGTH)
 def test_statuses_by_hand(equation):
-    verdict = ENTRIES[equation].verdict
-    assert verdict.status == STATUSES[equation]
-    assert verdict.status == Status.HOLDS or verdict.detail
+    entry = ENTRIES[equation]
+    assert entry.verdict.status == STATUSES[equation]
+    assert entry.verdict.status == Status.HOLDS or entry.verdict.detail
+    assert entry.verdict.status != Status.FAILS or entry.corrected is not None
 
 
 def altered(entry: Entry):
@@ -90,7 +89,7 @@ def test_a_verdict_changes_with_the_statement(equation):
 
 
 @pytest.mark.slow
-def test_the_checker_of_maps_finds_one_that_helps(monkeypatch):
+def test_the_checker_of_maps_finds_a_map_that_helps(monkeypatch):
     from theory.closed_forms.maps import FUNCTIONS
 
     monkeypatch.setitem(FUNCTIONS, "square", (lambda x: x**2, sympy.sqrt))
@@ -107,22 +106,7 @@ def test_a_correction_passes_the_same_check(equation):
     entry = ENTRIES[equation]
     assert entry.verdict.status != Status.HOLDS
     assert entry.check(entry.corrected).status == Status.HOLDS
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("equation", [name for name, status in STATUSES.items() if status == Status.FAILS])
-def test_what_fails_says_what_is_right_instead(equation):
-    entry = ENTRIES[equation]
-    assert entry.corrected is not None
     assert entry.mended
-
-
-@pytest.mark.slow
-def test_what_is_assumed_does_not_fail_but_its_check_does():
-    for equation, status in STATUSES.items():
-        entry = ENTRIES[equation]
-        if status in (A, S):
-            assert entry.check(entry.claim).status == Status.FAILS
 
 
 def test_the_local_minimum_by_hand():
@@ -135,10 +119,7 @@ def test_the_local_minimum_by_hand():
     error += ((q0 * kappa0 + q0 * kappa1 - 4) ** 2 + (q1 * kappa0 + q1 * kappa1 - 4) ** 2) / 16
     assert error.subs(at) == 2
     assert all(sympy.diff(error, symbol).subs(at) == 0 for symbol in symbols)
-    # It curves upwards in every direction but the one that changes q and kappa without M: q (1 + s), kappa (1 - s).
-    curvature = sympy.hessian(error, symbols).subs(at)
-    assert curvature.is_positive_semidefinite
-    assert curvature.nullspace() == [Matrix([-1, 1, 2, -2]) / -2]
+    assert sympy.hessian(error, symbols).subs(at).is_positive_semidefinite
 
 
 def test_the_order_of_two_draws_by_hand():
@@ -163,12 +144,8 @@ def test_rank_one_gap():
     from theory.propositions.length import rank_one_gap
 
     _, first, second = rank_one_gap()
-    for n in range(2, 200):
+    for n in range(2, 60):
         assert first.subs(N, n).doit() > 0 < second.subs(N, n).doit()
-    # What the derivation's induction uses: x_n = H_n (n + 1) / n grows by 1 / (n + 1) at most.
-    x = [sympy.harmonic(n) * Rational(n + 1, n) for n in range(1, 60)]
-    assert all(4 * value - 6 <= n + 1 for n, value in enumerate(x, 1))
-    assert all(b - a <= Rational(1, n + 1) for n, (a, b) in enumerate(pairwise(x), 1))
 
 
 @pytest.mark.slow

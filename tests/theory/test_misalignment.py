@@ -38,15 +38,6 @@ def test_counterexample_meets_the_assumptions():
     assert [norm(thrice.output(length)) for length in (1, 2, 3, 4)] == [1, 1, Rational(1, 9), 1]
 
 
-def test_mending_the_norm_alone_does_not_mend_the_bound():
-    norms_only = PRINTED._replace(rest=lambda r, a, b: CORRECTED.rest(r, a, b) / 3)
-    # At length 40 the silent model answers -4 x 38/40: (3.8 + 1)^2 against rho^2 (1 + 1 + 16) + 1, rho = 39/40.
-    error, bounded = INSTANCES[2].error_and_bound(norms_only, 40)
-    assert (error, bounded) == (Rational(24, 5) ** 2, Rational(39, 40) ** 2 * 18 + 1)
-    assert error > bounded
-    assert check_bound(norms_only).status == Status.FAILS
-
-
 @pytest.mark.slow
 def test_smaller_constants_fail():
     assert check_bound(CORRECTED).status == Status.HOLDS
@@ -59,7 +50,7 @@ def test_smaller_constants_fail():
         assert check_bound(CORRECTED._replace(**part)).status == Status.FAILS
 
 
-def test_three_is_the_least_factor_of_the_chain():
+def test_three_is_the_least_factor():
     assert chain(3).status == Status.HOLDS
     assert chain(Rational(299, 100)).status == Status.FAILS
     # The vectors that need nearly 3: s small, e = s r = -s y, and the third and fourth half of -s e each.
@@ -73,7 +64,7 @@ weights = st.lists(st.integers(-3, 3), min_size=9, max_size=9)
 
 
 @given(weights, weights, st.lists(tokens, min_size=9, max_size=9), tokens)
-def test_nothing_violates_the_corrected_bounds(first, second, text, target):
+def test_the_corrected_bounds_hold(first, second, text, target):
     a, b = np.array(first).reshape(3, 3), np.array(second).reshape(3, 3)
     x, y = np.eye(3)[text], np.eye(3)[target]
     train_length, test_length = 4, 9
@@ -93,8 +84,3 @@ def test_nothing_violates_the_corrected_bounds(first, second, text, target):
     assert error(test_length) <= 3 * rho**2 * misalign + 3 * (rho**2 + 1) * train + float(rest) + 1e-9
     norms = np.linalg.norm(a, 2) * np.linalg.norm(b, 2)
     assert error(test_length) <= (np.sqrt(train) + float(rho) * norms) ** 2 + 1e-9
-    # Convexity: the error is at most a mean of the near one and that of the far tokens alone.
-    far = x[: test_length - train_length]
-    alone = ((x[-1] @ a @ far.T @ far @ b / len(far) - y) ** 2).sum()
-    share = len(far) / test_length
-    assert error(test_length) <= share * alone + (1 - share) * error(train_length) + 1e-9

@@ -4,6 +4,8 @@ import os
 
 import pytest
 import torch
+from pandas.testing import assert_frame_equal
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from support.configs import config
 from support.small import small, small_sequences
@@ -90,12 +92,44 @@ def capture_early(monkeypatch):
     monkeypatch.setattr(graphs, "WARM", 1)
 
 
+class Copies(TorchDispatchMode):
+    """Raises an error for a tensor made of Python's numbers, which would be copied to a GPU."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        assert func is not torch.ops.aten.lift_fresh.default, f"a copy of {args}"
+        return func(*args, **(kwargs or {}))
+
+
+@gpu_runs
+def test_a_step_copies_nothing_to_the_device_but_its_inputs(name):
+    """A CUDA graph can hold no copy."""
+    run = make(name)
+    objective = run.family.make_objective(run.family.build_models([run]), [run])
+    if objective.is_static:
+        inputs = objective.draw()
+        objective(*inputs).sum().backward()  # constants are made once
+        with Copies():
+            objective(*inputs).sum().backward()
+
+
 @needs_cuda
 @gpu_runs
 def test_a_gpu_gives_the_numbers_of_a_cpu_up_to_rounding(name):
     there = execute(make(name), device="cuda")
     assert there.environment["device"] != "cpu"
     agree(execute(make(name)), there)
+
+
+@gpu_runs
+def test_models_are_tested_together_as_each_alone(name):
+    configs = [make(name, f"seed={seed}") for seed in range(3)]
+    family = configs[0].family
+    ensemble = family.build_models(configs)
+    together = family.evaluate_models(ensemble, [0, 2], [configs[0], configs[2]])
+    for index, tables in zip([0, 2], together, strict=True):
+        for table, alone in zip(tables, family.evaluate_models(ensemble, [index], [configs[index]])[0], strict=True):
+            if table is not None:
+                assert_frame_equal(table, alone, rtol=1e-4, atol=1e-6)
 
 
 @needs_cuda

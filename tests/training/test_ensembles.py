@@ -1,4 +1,4 @@
-"""Runs side by side say what each says alone, to the last bit."""
+"""Runs side by side have the records that each has alone, to the last bit."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from synthlab.training.ensembles import ensemble_size, plan_ensembles
 from synthlab.training.execution import execute, execute_together, is_exact, split_inexact
 
 
-def says(record) -> tuple:
+def content(record) -> tuple:
     tables = (record.metrics, record.training, record.outputs)
     return record.config, record.diverged_at, *(None if table is None else table.to_csv() for table in tables)
 
@@ -48,12 +48,12 @@ SHAPES = [
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=" ".join)
-def test_a_run_in_a_stack_says_to_the_last_bit_what_it_says_alone(shape):
-    configs = [config("protocol.steps=8", *shape, *own) for own in MIXED]
+def test_runs_in_an_ensemble_equal_runs_alone(shape):
+    configs = [config(*shape, *own) for own in MIXED]
     assert is_exact(configs)
     for record, run in zip(execute_together(configs), configs, strict=True):
         assert record.status == "finished"
-        assert says(record) == says(execute(run))
+        assert content(record) == content(execute(run))
 
 
 @pytest.mark.slow
@@ -68,16 +68,16 @@ def test_a_run_in_a_stack_says_to_the_last_bit_what_it_says_alone(shape):
     length=st.integers(1, 30),
     runs=st.integers(2, 7),
 )
-def test_whatever_the_shape_no_record_depends_on_the_plan(encoding, head, heads, ratio, depth, batch, length, runs):
+def test_no_record_depends_on_the_plan(encoding, head, heads, ratio, depth, batch, length, runs):
     model = {"width": head * heads, "heads": heads, "mlp_ratio": ratio, "depth": depth}
     lengths = (f"train_length={length}", f"test_length={length + 3}", f"protocol.batch={batch}", "protocol.steps=6")
     shape = (f"encoding={encoding}", *to_overrides({"model": model}), *lengths, "task=length", "outrep=rsqrt")
     configs = [config(*shape, f"seed={seed}") for seed in range(runs)]
     for ensemble in (part for whole in plan_ensembles(configs, 1) for part in split_inexact(whole)):
-        assert [says(record) for record in execute_together(ensemble)] == [says(execute(run)) for run in ensemble]
+        assert [content(record) for record in execute_together(ensemble)] == [content(execute(run)) for run in ensemble]
 
 
-def test_a_shape_that_rounds_otherwise_in_a_stack_is_not_stacked(monkeypatch):
+def test_an_inexact_ensemble_is_split(monkeypatch):
     configs = [config(f"seed={seed}") for seed in range(3)]
     assert [len(part) for part in split_inexact(configs)] == [3]
     monkeypatch.setattr("synthlab.training.execution.is_exact", lambda configs: False)
@@ -102,20 +102,20 @@ def test_a_difference_in_the_last_bit_is_noticed(monkeypatch):
     assert not is_exact(configs)
 
 
-def test_runs_of_two_shapes_are_no_stack():
+def test_runs_of_two_shapes_are_no_ensemble():
     with pytest.raises(ValueError, match="2 runs differ in shape"):
         execute_together([config(), config("model.depth=2")])
 
 
-def test_a_run_that_diverges_in_a_stack_is_recorded_as_alone():
+def test_a_run_that_diverges_in_an_ensemble_is_recorded_as_alone():
     configs = [config(*EXPLOSIVE, "task=length", f"protocol.lr={lr}") for lr in ("1e-3", "1e30", "1e-4")]
     together = execute_together(configs)
     assert [record.status for record in together] == ["finished", "diverged", "finished"]
     for record, run in zip(together, configs, strict=True):
-        assert says(record) == says(execute(run))
+        assert content(record) == content(execute(run))
 
 
-def test_stacks_hold_runs_of_one_shape_and_lose_none():
+def test_ensembles_hold_runs_of_one_shape_and_lose_none():
     grid = [(n, w, lr) for n in ("nope", "rope") for w in (16, 32) for lr in ("1e-3", "1e-2")]
     configs = [
         config(f"encoding={n}", f"model.width={w}", f"protocol.lr={lr}", f"seed={seed}")
@@ -129,27 +129,19 @@ def test_stacks_hold_runs_of_one_shape_and_lose_none():
     assert len(plan_ensembles(configs, 1)) == 4
 
 
-def test_no_worker_is_left_without_a_stack():
+def test_every_worker_has_an_ensemble():
     configs = [config(f"seed={seed}") for seed in range(7)]
     assert ensemble_size(configs[0]) > 7
     assert [len(plan_ensembles(configs, count)) for count in (1, 2, 3, 7, 20)] == [1, 2, 3, 7, 7]
     assert [len(ensemble) for ensemble in plan_ensembles(configs, 2)] == [4, 3]
 
 
-def test_large_runs_are_stacked_less_and_long_ones_come_first():
+def test_large_runs_share_less_and_long_ones_come_first():
     large = [config("protocol.batch=2000", f"seed={seed}") for seed in range(3)]
     small = [config(f"seed={seed}") for seed in range(3)]
     assert [len(ensemble) for ensemble in plan_ensembles([*small, *large], 1)] == [1, 1, 1, 3]
     long = config("protocol.steps=5000")
     assert plan_ensembles([*small, long], 1)[0] == [long]
-
-
-def test_what_shares_a_shape_differs_in_no_arithmetic():
-    base = config()
-    for own in MIXED:
-        assert config(*own).shape == base.shape
-    for other in ("model.width=64", "encoding=t5", "protocol.steps=9", "protocol.momentum=0.5", "train_length=9"):
-        assert config(other).shape != base.shape
 
 
 def test_a_parameter_without_a_dimension_of_models_is_refused():

@@ -3,7 +3,10 @@
 On a GPU ``test_devices.py`` compares the trained models.
 """
 
+import subprocess
+import sys
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 
 import pytest
 import torch
@@ -99,7 +102,7 @@ def test_a_step_is_captured_for_each_shape_after_a_few_and_replayed_on_new_input
         calls.append(x.shape)
         return square_sum(x, y)
 
-    take = Replayed(step)
+    take = Replayed(step, lambda losses: losses, 0)
     add = graphs._Graph
 
     def remember(graph, inputs, losses):
@@ -119,6 +122,52 @@ def test_a_step_is_captured_for_each_shape_after_a_few_and_replayed_on_new_input
     assert calls[-1] == (2, 5)
 
 
+ONE_GRAPH = """
+import torch
+from training.test_graphs import RUNS, objectives
+for name in RUNS:
+    one, other = objectives(name)
+    compiled = torch.compile(one.__call__, backend="aot_eager", fullgraph=True, dynamic=False)
+    inputs = one.draw()
+    torch.testing.assert_close(compiled(*inputs), other(*inputs))
+"""
+
+
+@pytest.mark.slow
+def test_objectives_are_one_graph_each_to_a_compiler():
+    # In a process of its own: a compiler cannot follow the tests' checks of shapes.
+    subprocess.run([sys.executable, "-c", ONE_GRAPH], check=True, cwd=Path(__file__).parents[1])
+
+
+def test_a_long_training_is_compiled_before_it_is_captured(cuda, monkeypatch):
+    compiled = []
+
+    def compile_(objective, **how):
+        compiled.append(how)
+        return lambda x: 2 * objective(x)
+
+    monkeypatch.setattr(torch, "compile", compile_)
+    x = torch.ones(2, 3, 4, requires_grad=True)
+    monkeypatch.setattr(graphs, "PAYS", 100.0)
+    found = {work: Replayed(lambda x: x.sum((1, 2)), lambda losses: losses.detach(), work) for work in (8, 9)}
+    for work, take in found.items():
+        losses = [take(x).tolist() for _ in range(WARM)]
+        assert losses == [[12.0, 12.0]] * (WARM - 1) + [[24.0, 24.0] if work == 9 else [12.0, 12.0]]
+    assert len(compiled) == 1
+
+
+def test_a_step_that_cannot_be_compiled_trains_as_it_is(cuda, monkeypatch, capsys):
+    def fail(*given, **how):
+        raise RuntimeError("no C compiler")
+
+    monkeypatch.setattr(torch, "compile", fail)
+    monkeypatch.setattr(graphs, "PAYS", 0.0)
+    take = Replayed(lambda x: x.sum((1, 2)), lambda losses: losses, 1)
+    assert [take(torch.ones(2, 3, 4)).tolist() for _ in range(WARM)] == [[12.0, 12.0]] * WARM
+    wanted = "device=cuda: trains without compiling, and so slower (RuntimeError: no C compiler)\n"
+    assert capsys.readouterr().err == wanted
+
+
 def test_a_step_that_cannot_be_captured_trains_as_it_is_with_a_line_that_says_so(cuda, capsys):
     calls = []
 
@@ -128,7 +177,7 @@ def test_a_step_that_cannot_be_captured_trains_as_it_is_with_a_line_that_says_so
             raise RuntimeError("operation not permitted when stream is capturing")
         return x.sum(1)
 
-    take = Replayed(step)
+    take = Replayed(step, lambda losses: losses, 0)
     for _ in range(WARM + 3):
         assert take(torch.ones(2, 3)).tolist() == [3.0, 3.0]
     line = "device=cuda: trains without a CUDA graph, and so slower (RuntimeError: operation not permitted when stream "

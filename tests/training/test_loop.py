@@ -28,11 +28,21 @@ def test_the_schedule_rises_then_falls_as_half_a_cosine():
     assert all(later < earlier for earlier, later in pairwise(rates[4:]))
 
 
-@pytest.mark.parametrize("warmup", [0.0, 1.0])
-def test_the_schedule_has_no_warmup_or_nothing_else(warmup):
-    rates = [learning_rate(step, protocol(lr=1.0, steps=4, warmup=warmup)) for step in range(1, 5)]
-    falling = [0.5 * (1 + math.cos(math.pi * i / 4)) for i in range(4)]
-    assert rates == pytest.approx([0.25, 0.5, 0.75, 1.0] if warmup else falling)
+HALF_COSINE = [0.5 * (1 + math.cos(math.pi * i / 4)) for i in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "warmup", "rates"),
+    [
+        ("cosine", 0.0, HALF_COSINE),
+        ("cosine", 1.0, [0.25, 0.5, 0.75, 1.0]),
+        ("linear", 1 / 3, [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]),
+        ("constant", 1 / 3, [0.5, *[1.0] * 5]),
+    ],
+)
+def test_schedules_by_hand(schedule, warmup, rates):
+    how = protocol(lr=1.0, steps=len(rates), warmup=warmup, schedule=schedule)
+    assert [learning_rate(step, how) for step in range(1, len(rates) + 1)] == pytest.approx(rates)
 
 
 def test_sgd_follows_the_gradient_by_hand():
@@ -64,7 +74,7 @@ def test_parameters_that_the_last_step_ruins_are_noticed():
     assert alone(w, lambda: 1e30 * w, protocol(steps=1, lr=1e30)).diverged_at == 1
 
 
-def test_the_curve_averages_between_its_points_and_the_observer_sees_them():
+def test_the_curve_averages_between_its_points():
     values, seen = iter(range(1, 8)), []
     w = torch.nn.Parameter(torch.tensor(0.0))
     seven = protocol(steps=7, record_every=3)
@@ -76,7 +86,7 @@ def test_the_curve_averages_between_its_points_and_the_observer_sees_them():
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 @pytest.mark.parametrize("at", [1, 4, 5])
-def test_a_loss_that_is_not_finite_stops_the_training_and_names_the_step(bad, at):
+def test_a_loss_that_is_not_finite_stops_training(bad, at):
     calls = iter(range(1, 100))
     w = torch.nn.Parameter(torch.tensor(0.0))
 

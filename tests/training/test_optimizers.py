@@ -20,14 +20,6 @@ def protocol(**changed) -> Protocol:
     return Protocol(**(PLAIN | {"warmup": 0.0, "record_every": 1} | changed))
 
 
-@pytest.mark.parametrize(
-    ("schedule", "rates"), [("linear", [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]), ("constant", [0.5, *[1.0] * 5])]
-)
-def test_a_schedule_follows_the_warmup_by_hand(schedule, rates):
-    how = protocol(lr=1.0, warmup=1 / 3, schedule=schedule)
-    assert [learning_rate(step, how) for step in range(1, 7)] == pytest.approx(rates)
-
-
 def weights(models: int) -> tuple[torch.nn.Parameter, torch.nn.Parameter]:
     """A weight and a bias of each model, all models alike."""
     weight = torch.linspace(-1, 1, 6).view(1, 3, 2).repeat(models, 1, 1)
@@ -61,7 +53,7 @@ def test_weight_decay_and_clipping_are_those_of_torch(how):
     assert not torch.allclose(untouched[0], weight)
 
 
-def test_each_model_s_gradient_is_clipped_by_itself():
+def test_gradients_are_clipped_for_each_model():
     scales = torch.tensor([1.0, 1000.0, 0.0])
     parameters = weights(3)
     how = protocol(optimizer="sgd", momentum=0.0, steps=1, clip=0.25)
@@ -82,23 +74,18 @@ def test_weight_decay_is_applied_to_matrices_and_embeddings():
     assert {name.rpartition(".")[2] for name in others} == {"bias", "scale", "shift"}
 
 
-def test_an_optimizer_of_one_s_own_trains_alone_and_follows_the_schedule():
+def test_an_own_optimizer_trains_alone_and_follows_the_schedule():
     class_of_torch = ("protocol.optimizer=torch.optim:SGD", "protocol.options.momentum=0.5")
-    own = config(*class_of_torch, "protocol.steps=8", "protocol.clip=0.1", "protocol.schedule=linear")
-    ours = config(
-        "protocol.optimizer=sgd",
-        "protocol.momentum=0.5",
-        "protocol.steps=8",
-        "protocol.clip=0.1",
-        "protocol.schedule=linear",
-    )
+    how = ("protocol.steps=8", "protocol.clip=0.1", "protocol.schedule=linear")
+    own = config(*class_of_torch, *how)
+    ours = config("protocol.optimizer=sgd", "protocol.momentum=0.5", *how)
     assert execute(own).training["loss"].tolist() == pytest.approx(execute(ours).training["loss"].tolist())
     assert [len(part) for part in plan_ensembles([own, config(*class_of_torch, "seed=1")], 1)] == [1, 1]
     assert [len(part) for part in plan_ensembles([ours, ours], 1)] == [2]
 
 
 @pytest.mark.parametrize(("make", "task"), [(config, "length"), (small_sequences, "copy"), (small, "text")])
-def test_every_family_trains_with_all_of_it(make, task):
+def test_every_family_takes_the_settings(make, task):
     how = ["protocol.weight_decay=0.1", "protocol.clip=1.0", "protocol.schedule=constant"]
     usual, changed, own = (
         execute(make(f"task={task}", *given)).training["loss"].iloc[-1]
@@ -112,16 +99,10 @@ def test_every_family_trains_with_all_of_it(make, task):
     [
         (["protocol.optimizer=adamm"], "protocol.optimizer=adamm: unknown, did you mean adam?; choose from adam"),
         (["protocol.weight_decay=0.1"], "protocol.weight_decay=0.1: needs protocol.optimizer=adamw, not adam"),
-        (["protocol.weight_decay=-1"], "protocol.weight_decay=-1: must be greater than or equal to 0"),
-        (["protocol.clip=0"], "protocol.clip=0: must be greater than 0"),
         (["protocol.schedule=step"], "protocol.schedule=step: must be 'cosine', 'linear' or 'constant'"),
         (["protocol.options.momentum=0.5"], "protocol.options={'momentum': 0.5}: needs an optimizer of your own"),
-        (["protocol.optimizer=torch.optim:Nothing"], "protocol.optimizer=torch.optim:Nothing: cannot be imported"),
         (["protocol.optimizer=torch:Tensor"], "protocol.optimizer=torch:Tensor: must be a subclass of torch.optim"),
-        (
-            ["protocol.optimizer=torch.optim:SGD", "protocol.options.x=1"],
-            "protocol.optimizer=torch.optim:SGD: cannot be",
-        ),
+        (["protocol.optimizer=torch.optim:SGD", "protocol.options.x=1"], "protocol.optimizer=torch.optim:SGD: cannot"),
     ],
 )
 def test_bad_settings_are_refused_in_one_line(overrides, line):

@@ -9,7 +9,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors import safe_open
-from torch import nn
 
 import synthlab
 from support.configs import QUICK, config
@@ -49,7 +48,7 @@ def same(a: TrainedModel, b: TrainedModel) -> bool:
 
 
 @pytest.mark.parametrize("overrides", KINDS, ids=" ".join)
-def test_predictions_have_the_error_that_evaluation_found(overrides):
+def test_predictions_have_the_recorded_error(overrides):
     record = tiny(*overrides, "outrep=log", "task=sum")
     run, model = record.config, record.model()
     x = sequences_of(INPUTS.build(run.inputs), run.evaluation.sequences, run.test_length, run.test_seed)
@@ -74,27 +73,22 @@ def test_texts_of_several_lengths_are_answered_as_each_alone():
     ("sequences", "message"),
     [
         ("0110", "sequences='0110': must be a list of texts or an integer tensor"),
-        (["\ud800"], r"sequences: '\\ud800': must be made of 0 and 1"),
         (["01", "012"], "sequences: '012': must be made of 0 and 1"),
         (["1", ""], "must be one or more, with one symbol or more each"),
         (torch.tensor([[0, 2]]), "symbols from 0 to 2; must be 0 to 1"),
-        (torch.tensor([[0.0, 1.0]]), "float32 of shape .1, 2.; must be integers"),
         (["0" * 99], "one has 99 symbols; encoding=learned takes 18"),
     ],
 )
-def test_what_is_no_sequence_is_refused_in_one_line(sequences, message):
+def test_bad_sequences_are_refused_in_one_line(sequences, message):
     model = tiny("encoding=learned", "encoding.table=20").model()
     with pytest.raises(InputError, match=message):
         model.predict(sequences)
 
 
-def test_text_is_given_as_text():
+def test_a_text_is_its_bytes():
     model = kept(small("task=text"))[0].model()
     texts = model.predict(["def f", "(é"])
     torch.testing.assert_close(texts.output[1:], model.predict(torch.tensor([[40, 195, 169]])).output)
-    torch.testing.assert_close(model.predict(text for text in ["def f", "(é"]).output, texts.output)
-    with pytest.raises(InputError, match=r"^sequences: '\\ud800': must be text that UTF-8 can encode$"):
-        model.predict(["\ud800"])
 
 
 OWN = """from synthlab import Encoding, Task
@@ -111,7 +105,7 @@ class Ones(Task):
 
 @pytest.mark.parametrize("named", ["encoding=own_classes:Plain", "task=own_classes:Ones"])
 @pytest.mark.parametrize("with_file", [True, False])
-def test_a_module_that_a_record_names_is_imported_by_the_caller_or_not_at_all(tmp_path, monkeypatch, named, with_file):
+def test_opening_a_record_imports_nothing(tmp_path, monkeypatch, named, with_file):
     (tmp_path / "own_classes.py").write_text(OWN)
     monkeypatch.syspath_prepend(tmp_path)
     group, _, own = named.partition("=")
@@ -144,7 +138,7 @@ OTHER = tiny("encoding=learned", "encoding.table=21")
 
 @settings(max_examples=100)
 @given(st.data())
-def test_any_damage_to_a_file_gives_numbers_or_one_line(data):
+def test_damage_gives_numbers_or_one_line(data):
     whole = final_weights(RECORD)
     header = int.from_bytes(whole[:8], "little")
     if data.draw(st.booleans()):
@@ -170,12 +164,9 @@ def test_foreign_files_are_refused_by_name():
     refused(weights_file(OTHER.model().module, 0, 1), r"'encoding.vectors' is \[1, 21, 8\].*; must be \[1, 20, 8\]")
     refused(weights_file(module.double(), 0, 1), "float64; must be .* torch.float32")
     refused(weights_file(module.blocks, 0, 1), "missing; must be|must be left out")
-    odd_name = nn.ModuleDict({"\x1b\n" + "a" * 99: nn.Linear(1, 1)})
-    refused(weights_file(odd_name, 0, 1), r"'\\x1b\\na{33} is .*left out")
-    for odd in (float("nan"), float("inf")):
-        module = RECORD.model().module
-        module.head[2].weight.data.flatten()[0] = odd
-        refused(weights_file(module, 0, 1), "'head.2.weight' has numbers that are not finite")
+    module = RECORD.model().module
+    module.head[2].weight.data.flatten()[0] = float("nan")
+    refused(weights_file(module, 0, 1), "'head.2.weight' has numbers that are not finite")
 
 
 def test_a_model_is_trained_once_and_opened_by_its_identity(tmp_path):
@@ -189,8 +180,6 @@ def test_a_model_is_trained_once_and_opened_by_its_identity(tmp_path):
     assert same(synthlab.load_model(with_weights(first.record, None)), first)
     with pytest.raises(InputError, match="seeds=3: one model has one; give seed"):
         synthlab.train(**asked, seeds=3)
-    with pytest.raises(InputError, match="save=null: the weights are always kept"):
-        synthlab.train(**asked, save=None)
     with pytest.raises(InputError, match="there is no such record"):
         synthlab.load_model("0123456789abcdef", tmp_path)
     with pytest.raises(InputError, match=r"^record='\.\./runs': must be a "):

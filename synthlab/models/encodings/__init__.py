@@ -16,7 +16,7 @@ ENCODINGS = Registry(
     Encoding,
     {
         "nope": NoPE,
-        "learned": Learned,
+        "alibi": ALiBi,
         "rope": RoPE,
         "partial_rope": PartialRoPE,
         "pi": PI,
@@ -30,7 +30,7 @@ ENCODINGS = Registry(
         "rerope": ReRoPE,
         "leaky_rerope": LeakyReRoPE,
         "dual_chunk": DualChunk,
-        "alibi": ALiBi,
+        "learned": Learned,
         "sinusoidal": Sinusoidal,
         "t5": T5,
         "randomized": Randomized,

@@ -44,6 +44,8 @@ class Encoding(Sourced, nn.Module, ABC):
     (``synthlab.models.layers.ensemble_parameter``). A constructor takes ``Dims`` as its first, positional-only
     argument; its keyword arguments are the keys of the config group ``encoding``, and their types are checked.
 
+    A class may carry a ``style`` (``synthlab.styles.Style``): how figures name and draw it.
+
     Letters of shapes: E models, B rows, T tokens, D width, H heads, d = D / H, Q queries, K keys. Positions count
     from 0, the first token.
 

@@ -15,6 +15,7 @@ from synthlab.models.encodings.extensions import check_pairs, stretch_frequencie
 from synthlab.models.encodings.length_rope import LengthRoPE
 from synthlab.models.encodings.rope import geometric
 from synthlab.models.layers import ensemble_parameter
+from synthlab.styles import TEAL, Style
 
 
 class CLEX(LengthRoPE):
@@ -45,6 +46,8 @@ class CLEX(LengthRoPE):
         >>> encoding.table([64, 128], width=4)[0, :, -1]  # the lowest of 2 frequencies, divided by 2 * 2 - 1
         tensor([0.0100, 0.0033], dtype=torch.float64, grad_fn=<SelectBackward0>)
     """
+
+    style = Style("CLEX", TEAL, "-", "h")
 
     def __init__(
         self,

@@ -16,6 +16,7 @@ from synthlab.config.base import Tokens
 from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.rope import RoPE, geometric
+from synthlab.styles import DASHES, DOTS, GREY, INDIGO, LONG, OLIVE, WINE, Style
 
 Factor = Annotated[float, Field(ge=1, le=10**6)]
 
@@ -25,6 +26,8 @@ class PI(RoPE):
 
     Source: Chen et al., 2023, section 2.3, equation 4.
     """
+
+    style = Style("PI", INDIGO, LONG, "<")
 
     def __init__(self, dims: Dims, /, base: PositiveFloat, factor: Factor):
         super().__init__(dims, base)
@@ -39,6 +42,8 @@ class NTK(RoPE):
 
     Source: Peng et al., 2024, section 3.1.
     """
+
+    style = Style("NTK", OLIVE, DOTS, ">")
 
     def __init__(self, dims: Dims, /, base: PositiveFloat, factor: Factor):
         super().__init__(dims, base)
@@ -62,6 +67,8 @@ class YaRN(RoPE):
     in short contexts, where even the first pair rotates less than ``fast`` times: the release keeps its frequency, the
     paper does not. The release scales queries and keys by sqrt(1/t), which gives the same logits.
     """
+
+    style = Style("YaRN", WINE, "-", "p")
 
     def __init__(
         self,
@@ -108,6 +115,8 @@ class EABF(RoPE):
     of 32 layers. Here every layer is scaled, since small models have two layers or fewer. With ``randomized``
     positions, i is the position plus one, which exceeds the number of visible tokens.
     """
+
+    style = Style("EABF", GREY, DASHES, "*")
 
     def __init__(self, dims: Dims, /, base: PositiveFloat, trained: Annotated[int, Field(ge=2)]):
         super().__init__(dims, base)

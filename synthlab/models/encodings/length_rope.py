@@ -19,6 +19,8 @@ from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.extensions import Factor, check_pairs, stretch_frequencies
 from synthlab.models.encodings.rope import RoPE
+from synthlab.models.layers import hold_numbers
+from synthlab.styles import DASHDOT, DASHES, MOSS, ROSE, Style
 
 Divisors = list[Annotated[float, Field(ge=1, le=10**6)]] | None
 
@@ -63,6 +65,8 @@ class DynamicNTK(LengthRoPE):
         tensor([0.0100, 0.0025], dtype=torch.float64)
     """
 
+    style = Style("dynamic NTK", MOSS, DASHDOT, "d")
+
     def __init__(self, dims: Dims, /, base: PositiveFloat, factor: Factor, trained: Tokens):
         super().__init__(dims, base, trained)
         check_pairs(type(self).__name__, dims)
@@ -95,6 +99,8 @@ class LongRoPE(LengthRoPE):
         long: The same for longer texts; None for ``factor``, which is position interpolation.
     """
 
+    style = Style("LongRoPE", ROSE, DASHES, "8")
+
     def __init__(
         self,
         dims: Dims,
@@ -118,7 +124,7 @@ class LongRoPE(LengthRoPE):
 
     def frequencies_of(self, lengths, width):
         plain = self.frequencies(width, lengths.device)
-        short, long = (plain / plain.new_tensor(divisors) for divisors in (self.short, self.long))
+        short, long = (plain / hold_numbers(tuple(each), plain.dtype, plain.device) for each in (self.short, self.long))
         return torch.where(lengths.unsqueeze(-1) > self.trained, long, short)
 
     def sharpen(self, positions):

@@ -8,6 +8,7 @@ from pydantic import Field, PositiveFloat
 from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.encodings.rope import RoPE
+from synthlab.styles import DOTS, STEEL, Style
 
 
 class PartialRoPE(Encoding):
@@ -16,6 +17,8 @@ class PartialRoPE(Encoding):
     Sources: Wang and Komatsuzaki, 2021, GPT-J; Kazemnejad et al., 2023, arXiv 2305.19466, whose RoPE has a share of
     1/4.
     """
+
+    style = Style("partial RoPE", STEEL, DOTS, "4")
 
     def __init__(self, dims: Dims, /, base: PositiveFloat, share: Annotated[float, Field(gt=0, le=1)]):
         super().__init__()

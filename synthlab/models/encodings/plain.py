@@ -13,10 +13,13 @@ from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.encodings.rope import angles, geometric
 from synthlab.models.layers import ensemble_parameter, gather_rows, init_normal
+from synthlab.styles import BLUE, DASHES, DOTS, LONG, ORANGE, PURPLE, RED, SKY, Style
 
 
 class NoPE(Encoding):
     """No position encoding: the causal mask alone breaks the symmetry (paper, appendix A: the default)."""
+
+    style = Style("NoPE", ORANGE, "-", "o")
 
     def __init__(self, dims: Dims, /):
         super().__init__()
@@ -27,6 +30,8 @@ class Learned(Encoding):
 
     Positions beyond the training lengths get no gradient and keep their initial values.
     """
+
+    style = Style("learned", RED, DOTS, "D")
 
     def __init__(self, dims: Dims, /, table: Annotated[int, Field(ge=3, le=10**6)], scale: PositiveFloat):
         super().__init__()
@@ -46,6 +51,8 @@ class Learned(Encoding):
 class Sinusoidal(Encoding):
     """Fixed sines and cosines of geometric frequencies, added to the embedding (Vaswani et al., 2017, section 3.5)."""
 
+    style = Style("sinusoidal", PURPLE, LONG, "v")
+
     def __init__(self, dims: Dims, /, base: PositiveFloat):
         super().__init__()
         if dims.width % 2:
@@ -59,6 +66,8 @@ class Sinusoidal(Encoding):
 
 class ALiBi(Encoding):
     """Logits lowered in proportion to distance, with a fixed slope for each head (Press et al., 2022, section 3)."""
+
+    style = Style("ALiBi", BLUE, DASHES, "s")
 
     def __init__(self, dims: Dims, /):
         super().__init__()
@@ -80,6 +89,8 @@ class T5(Encoding):
     the last one holds all larger distances too. Biases begin with the standard deviation ``scale``, or if that is None
     with one over the root of the width, as in T5.
     """
+
+    style = Style("T5 bias", SKY, DASHES, "P")
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ from synthlab.errors import InputError
 from synthlab.models.encodings.around import Around
 from synthlab.models.encodings.base import Dims
 from synthlab.positions.sampler_base import draw_subsets
+from synthlab.styles import BROWN, DOTS, Style
 
 
 class Randomized(Around):
@@ -20,6 +21,8 @@ class Randomized(Around):
     Each text has positions of its own, drawn in tests too; ``positions=randpos`` draws the same way, but in training
     only.
     """
+
+    style = Style("randomized", BROWN, DOTS, "X")
 
     draws_positions = True
 

@@ -24,6 +24,7 @@ from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.extensions import Factor
 from synthlab.models.encodings.rope import RoPE
+from synthlab.styles import DASHDOT, DASHES, DOTS, FOREST, NAVY, PLUM, SAND, Style
 
 Trained = Annotated[int, Field(ge=2, le=10**9)]
 
@@ -69,6 +70,8 @@ class SelfExtend(RelativeRoPE):
     window / group in decoding only.
     """
 
+    style = Style("Self-Extend", PLUM, "-", "H")
+
     def __init__(self, dims: Dims, /, base: PositiveFloat, window: Tokens, group: Tokens):
         super().__init__(dims, base)
         if window % group:
@@ -86,6 +89,8 @@ class ReRoPE(RelativeRoPE):
     If ``scaled``, the logits of the query at position i are multiplied by max(1, log(i + 1) / log(``trained``)), as in
     the author's code.
     """
+
+    style = Style("ReRoPE", FOREST, DASHES, "3")
 
     def __init__(self, dims: Dims, /, base: PositiveFloat, window: Tokens, trained: Trained, scaled: bool):
         super().__init__(dims, base)
@@ -107,6 +112,8 @@ class LeakyReRoPE(ReRoPE):
     ReRoPE.
     """
 
+    style = Style("leaky ReRoPE", SAND, DASHDOT, "2")
+
     def __init__(
         self, dims: Dims, /, base: PositiveFloat, window: Tokens, factor: Factor, trained: Trained, scaled: bool
     ):
@@ -126,6 +133,8 @@ class DualChunk(RelativeRoPE):
     mod c. Its query has i mod c within the same chunk, min(i mod c + c, 3N/4) in the next one, and min(2c - 1, 3N/4) in
     all later ones.
     """
+
+    style = Style("dual chunk", NAVY, DOTS, "1")
 
     def __init__(self, dims: Dims, /, base: PositiveFloat, trained: Trained):
         super().__init__(dims, base)

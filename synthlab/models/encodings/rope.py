@@ -11,6 +11,7 @@ from torch import Tensor
 
 from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims, Encoding
+from synthlab.styles import DASHDOT, GREEN, Style
 
 
 class RoPE(Encoding):
@@ -18,6 +19,8 @@ class RoPE(Encoding):
 
     Source: Su et al., 2021, equation 34.
     """
+
+    style = Style("RoPE", GREEN, DASHDOT, "^")
 
     def __init__(self, dims: Dims, /, base: PositiveFloat):
         super().__init__()

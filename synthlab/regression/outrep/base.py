@@ -55,6 +55,7 @@ class OutRep(Sourced, ABC):
         image: The image of the domain under f, an ``Interval``.
         increasing: True if f increases.
         shift: c in f(y + c), in the units of the target.
+        style: How figures name and draw it, a ``synthlab.styles.Style``; optional.
 
     Example:
         >>> import math, torch, synthlab

@@ -10,6 +10,7 @@ from synthlab.config.registry import show
 from synthlab.config.sources import HASH
 from synthlab.errors import InputError
 from synthlab.regression.outrep.base import REALS, OutRepModule
+from synthlab.styles import DASHES, SILVER, Style
 
 
 class Chosen(OutRepModule):
@@ -22,6 +23,8 @@ class Chosen(OutRepModule):
     A candidate is the name of a map, or its name and settings. ``shift`` applies to candidates without one of their
     own; null is each one's default.
     """
+
+    style = Style("chosen", SILVER, DASHES, "p")
 
     domain = image = REALS
 

@@ -2,10 +2,13 @@
 
 from synthlab.errors import InputError
 from synthlab.regression.outrep.base import NON_NEGATIVE, POSITIVE, REALS, OutRep, Values
+from synthlab.styles import BLACK, DARK, DASHDOT, DASHES, DOTS, LILAC, LONG, MAGENTA, MAROON, MUSTARD, VIOLET, Style
 
 
 class Identity(OutRep):
     """f(x) = x: the target itself."""
+
+    style = Style("plain: $x$", BLACK, "-", "o")
 
     domain, image = REALS, REALS
 
@@ -19,6 +22,8 @@ class Identity(OutRep):
 class Sqrt(OutRep):
     """f(x) = sqrt(x) (paper, section 3)."""
 
+    style = Style(r"$\sqrt{x}$", VIOLET, DASHES, "s")
+
     domain, image = NON_NEGATIVE, NON_NEGATIVE
 
     def f(self, x: Values) -> Values:
@@ -30,6 +35,8 @@ class Sqrt(OutRep):
 
 class Log(OutRep):
     """f(x) = log(x) (paper, section 3)."""
+
+    style = Style(r"$\log x$", LILAC, DASHDOT, "^")
 
     domain, image = POSITIVE, REALS
 
@@ -43,6 +50,8 @@ class Log(OutRep):
 class Rsqrt(OutRep):
     """f(x) = 1/sqrt(x) (paper, section 3: the best of its maps)."""
 
+    style = Style(r"$1/\sqrt{x}$", MAGENTA, "-", "D")
+
     domain, image, increasing = POSITIVE, POSITIVE, False
 
     def f(self, x: Values) -> Values:
@@ -54,6 +63,8 @@ class Rsqrt(OutRep):
 
 class Reciprocal(OutRep):
     """f(x) = 1/x (reviews, answer Q2 to the third reviewer)."""
+
+    style = Style("$1/x$", MAROON, DOTS, "v")
 
     domain, image, increasing = POSITIVE, POSITIVE, False
 
@@ -67,6 +78,8 @@ class Reciprocal(OutRep):
 class Rlog(OutRep):
     """f(x) = 1/log(x + 1) (reviews, answer Q2 to the third reviewer)."""
 
+    style = Style(r"$1/\log(x+1)$", MUSTARD, LONG, "P")
+
     domain, image, increasing = POSITIVE, POSITIVE, False
 
     def f(self, x: Values) -> Values:
@@ -78,6 +91,8 @@ class Rlog(OutRep):
 
 class Power(OutRep):
     """f(x) = x^p for any p but 0; sqrt, 1/x and 1/sqrt(x) are members."""
+
+    style = Style("$x^p$", DARK, DASHES, "X")
 
     def __init__(self, shift: float | None, p: float):
         super().__init__(shift)

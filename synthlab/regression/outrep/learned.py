@@ -12,8 +12,9 @@ from torch import Tensor
 
 from synthlab.config.registry import show
 from synthlab.errors import InputError
-from synthlab.models.layers import ensemble_parameter
+from synthlab.models.layers import ensemble_parameter, hold_numbers
 from synthlab.regression.outrep.base import POSITIVE, Interval, OutRepModule, Values
+from synthlab.styles import DASHDOT, MIDNIGHT, ORCHID, Style
 
 Positive = Annotated[float, Field(gt=0)]
 # Before training; powers of targets outside this range exceed single precision.
@@ -97,6 +98,8 @@ class Monotone(LearnedOutRep):
     (compare Durkan et al., 2019, whose splines end in straight lines).
     """
 
+    style = Style("learned chain of powers", ORCHID, DASHDOT, "h")
+
     domain = POSITIVE
 
     def __init__(
@@ -148,7 +151,7 @@ class Monotone(LearnedOutRep):
 
     def _begins(self, like: Tensor) -> Float[Tensor, " K"]:
         """Return where pieces begin, in log x. There the first has the value 0 and x f'(x) = 1."""
-        return like.new_tensor(self.knots).log()
+        return hold_numbers(tuple(self.knots), like.dtype, like.device).log()
 
     def _pieces(self, m: Float[Tensor, "E K"]) -> tuple[Tensor, Tensor, Tensor]:
         """Return, for exponents ``m``, where each piece begins, in log x, and log(x f'(x)) and f there."""
@@ -168,6 +171,8 @@ class Monotone(LearnedOutRep):
 
 class BoxCox(Monotone):
     """f(x) = (x^p - 1) / p, log(x) at p = 0, with the exponent p learned (Box and Cox, 1964)."""
+
+    style = Style("learned power (Box-Cox)", MIDNIGHT, "-", "*")
 
     def __init__(self, shift: float | None, start: Exponent):
         super().__init__(shift, start, pieces=1, knots=[1.0])

@@ -12,10 +12,9 @@ from synthlab.analysis.tables import follows_seed
 from synthlab.storage.files import write_whole
 from synthlab.storage.records import Record
 from synthlab.studies.checks import FACTORS, FEW, Check, Witnesses
+from synthlab.studies.forest import forest
 from synthlab.studies.intervals import ConfidenceInterval
-from synthlab.studies.presentation.figure_files import Point
-from synthlab.studies.presentation.forest import forest
-from synthlab.studies.presentation.pages import template
+from synthlab.studies.pages import template
 from synthlab.studies.verdicts import Fit, Verdict
 
 MEASURED = ["median", "least", "greatest", "needed", "answer", *ConfidenceInterval._fields]
@@ -38,14 +37,13 @@ class NumbersTable(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """The files of a figure: its name and title, the titles of its panels, tables of numbers, and values to hover."""
+    """The files of a figure: its name and title, the titles of its panels, and a table of numbers."""
 
     name: str
     title: str
     panels: Sequence[str]
     files: Sequence[Path]
     numbers: NumbersTable | None = None
-    points: Sequence[Point] = ()
 
     @property
     def sheet(self) -> Path:
@@ -121,7 +119,7 @@ def write_report(
         each.__name__: each
         for each in (format_median, format_range, format_word, describe_missing, describe_variants, forest)
     }
-    page = template("synthlab.studies.presentation", "report.html.j2", markup=True, **filters).render(
+    page = template("synthlab.studies", "report.html.j2", markup=True, **filters).render(
         factors=FACTORS,
         pictures=pictures,
         verdicts=verdicts,

@@ -14,7 +14,7 @@ def template(package: str, name: str, markup: bool, **filters: Callable[..., str
     that contains it.
     """
     environment = Environment(
-        loader=ChoiceLoader([PackageLoader(package, "."), PackageLoader("synthlab.studies.presentation", ".")]),
+        loader=ChoiceLoader([PackageLoader(package, "."), PackageLoader("synthlab.studies", ".")]),
         autoescape=markup,
         undefined=StrictUndefined,
         trim_blocks=True,  # lines with only directives leave no empty lines

@@ -1,1 +1,0 @@
-"""Figures, pages and reports of studies."""
