@@ -70,7 +70,7 @@ demo: $(READY)
 walkthrough: $(READY)
 	@$(BIN)/python -m classroom.lessons.walkthrough $(ARGS)
 
-# The reference run: conf/reference.yaml. Stopped, it goes on where it was; make reference-list says what is missing.
+# The reference run: experiments/reference.yaml. Stopped, it goes on where it was; make reference-list says what is missing.
 reference: $(READY)
 	@$(BIN)/python -m experiments.reference train results/reference
 	@$(BIN)/python -m theory results=results/reference

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from classroom.lessons.lesson import STORY
 from synthlab.cli import hydra_app as cli
 
 
@@ -20,7 +19,7 @@ def task(raw: dict[str, Any]) -> bool:
 
 def main() -> None:
     """Run ``synthlab demo``."""
-    cli.main(task, "classroom", "the page is not swept; give one value for each key", data=STORY)
+    cli.main(task, "classroom", "the page is not swept; give one value for each key")
 
 
 if __name__ == "__main__":

@@ -46,6 +46,7 @@ class Settings(BaseModel):
     """The settings of the server; ``conf/classroom.yaml`` describes each key."""
 
     model_config = STRICT
+    story: str | None
     address: Annotated[str, Field(min_length=1)]
     port: Annotated[int, Field(ge=0, le=65535)]
     open: bool
@@ -237,5 +238,5 @@ def _open(address: str) -> None:
 
 def read_config(raw: Mapping[str, Any]) -> tuple[Settings, Lessons]:
     """Return the settings and the lessons of a composed config. Raises InputError."""
-    own = {key: value for key, value in raw.items() if key not in Lessons.model_fields}
-    return validate(Settings, own, ""), Lessons.from_raw(raw)
+    settings = validate(Settings, raw, "")
+    return settings, Lessons.read(settings.story)

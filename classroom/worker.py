@@ -115,10 +115,7 @@ def _ignore_ctrl_c() -> Iterator[None]:
 def _serve(connection: Connection) -> None:
     """Run the main function of the training process."""
     try:
-        from synthlab.cli.hydra_app import pause_garbage_collection
-
-        with pause_garbage_collection():
-            from classroom.laboratory import Laboratory
+        from classroom.laboratory import Laboratory
 
         if hasattr(os, "nice"):
             os.nice(POLITENESS)  # on a single core the page has priority

@@ -1,4 +1,4 @@
-"""What the reference run trains (``conf/reference.yaml``), about how long that takes, and its training."""
+"""What the reference run trains (``reference.yaml``), about how long that takes, and its training."""
 
 import subprocess
 import sys
@@ -11,7 +11,6 @@ from omegaconf import OmegaConf
 from experiments.papers import papers
 from synthlab.cli.studies import read_studies
 from synthlab.config.base import Config
-from synthlab.config.families import conf_dir
 from synthlab.output import tell
 from synthlab.storage.store import Store
 from synthlab.studies.overrides import Overrides
@@ -22,7 +21,7 @@ UNCHANGED = Overrides()  # the studies as their files describe them
 
 
 class Entry(NamedTuple):
-    """A study of the reference run: a file of ``conf/study/PAPER/``, settings of its command, where its results lie."""
+    """A ``synthlab study PAPER/STUDY`` of the reference run, with its settings and the folder of its results."""
 
     paper: str
     file: str
@@ -44,7 +43,7 @@ class Entry(NamedTuple):
 
 def list_entries(root: Path) -> list[Entry]:
     """Return the studies of the reference run in its order, with results below ``root``."""
-    listed: Any = OmegaConf.to_container(OmegaConf.load(conf_dir() / "reference.yaml"))
+    listed: Any = OmegaConf.to_container(OmegaConf.load(Path(__file__).with_name("reference.yaml")))
     found = []
     for paper, studies in listed.items():
         for file, settings in studies.items():

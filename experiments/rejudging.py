@@ -3,10 +3,9 @@
 from pathlib import Path
 
 import pandas as pd
-from omegaconf import OmegaConf
 
 from experiments.committed_verdicts import CLAIMS, RUNS, read_tables
-from synthlab.config.families import conf_dir
+from synthlab.cli.studies import read_studies, studies_of
 from synthlab.studies.report import add_statements
 from synthlab.studies.study import Paper
 from synthlab.studies.verdicts import judge
@@ -20,10 +19,13 @@ def rejudge(paper: Paper, folder: Path) -> dict[str, pd.DataFrame]:
     """
     found, claims = {}, read_tables(folder / CLAIMS)
     for name, runs in read_tables(folder / RUNS).items():
-        file = conf_dir() / "study" / paper.name / f"{name}.yaml"
-        if not file.exists() or name not in claims or claims[name].get("diverged", pd.Series()).fillna(0).any():
+        if (
+            name not in studies_of(paper.name)
+            or name not in claims
+            or claims[name].get("diverged", pd.Series()).fillna(0).any()
+        ):
             continue
-        [study] = paper.studies(OmegaConf.to_container(OmegaConf.load(file))).values()
+        [study] = paper.studies(read_studies(paper.name, name)).values()
         evidence = study.reread(runs)
         if evidence is not None:
             trained = {key: len(table.drop_duplicates(_run(table))) for key, table in evidence.items()}

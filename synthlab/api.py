@@ -9,7 +9,7 @@ from synthlab.analysis.record_list import Records, load_records
 from synthlab.config.argument_checks import check_arguments, read_list, shorten
 from synthlab.config.base import resolve
 from synthlab.config.composition import Composer
-from synthlab.config.registry import show
+from synthlab.config.registry import first_key, show
 from synthlab.errors import InputError, RunsFailed
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.regression.inputs import InputDistribution
@@ -42,7 +42,6 @@ __all__ = [
     "run",
     "train",
 ]
-OF_LAUNCHERS = ("launcher", "hydra/launcher", "hydra")  # keys that configure the jobs of a sweep
 
 
 @check_arguments
@@ -98,10 +97,9 @@ def run(
     """
     if seeds is not None and "seed" in settings:
         raise InputError(f"seeds={shorten(seeds)}: give either seed or seeds")
-    launchers = {key: value for key, value in settings.items() if key.split(".")[0] in OF_LAUNCHERS}
-    if launchers:
-        why = "only sweeps on the command line have launchers; leave it out"
-        raise InputError(*(f"{key}={show(value)}: {why}" for key, value in launchers.items()))
+    of_hydra = [key for key in settings if first_key(key) == "hydra"]
+    if of_hydra:
+        raise InputError(*(f"{key}: only sweeps on the command line take it; leave it out" for key in of_hydra))
     raw = Composer().compose(settings)
     config, store = resolve(raw), Store(results, save, tag)
     tracker = tracker_of(raw["tracker"], store.tag)

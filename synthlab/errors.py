@@ -12,7 +12,19 @@ STEERING = re.compile(
 )
 
 
-class InputError(ValueError):
+class _Lines(Exception):
+    """An error of several lines, each bounded in length and without characters that steer a terminal."""
+
+    def __init__(self, *lines: str):
+        self.lines = tuple(map(_to_one_line, lines))
+        super().__init__("\n".join(self.lines))
+
+    def __reduce__(self):
+        # Exceptions are pickled with their message only; this keeps the lines across processes.
+        return (type(self), self.lines)
+
+
+class InputError(_Lines, ValueError):
     r"""Invalid input, refused before anything runs.
 
     The command line prints the lines and exits with status 2; in Python the message is the same.
@@ -29,14 +41,6 @@ class InputError(ValueError):
         train_length=0: must be greater than 0
         seed=-1: must be greater than or equal to 0
     """
-
-    def __init__(self, *lines: str):
-        self.lines = tuple(map(_to_one_line, lines))
-        super().__init__("\n".join(self.lines))
-
-    def __reduce__(self):
-        # Exceptions are pickled with their message only; this keeps the lines across processes.
-        return (type(self), self.lines)
 
 
 class DamagedRecord(InputError):
@@ -55,7 +59,7 @@ class StoreError(InputError):
     """A store that can no longer be read or written."""
 
 
-class RunsFailed(RuntimeError):
+class RunsFailed(_Lines, RuntimeError):
     """Some runs raised an error; the others are recorded.
 
     The command line prints the lines and exits with status 1.
@@ -71,13 +75,6 @@ class RunsFailed(RuntimeError):
         synthlab.errors.RunsFailed: failed: 1 of 5 runs
         3f2a: ValueError: no such key
     """
-
-    def __init__(self, *lines: str):
-        self.lines = tuple(map(escape, lines))
-        super().__init__("\n".join(self.lines))
-
-    def __reduce__(self):
-        return (type(self), self.lines)
 
 
 def require(extra: str, *packages: str, what: str) -> None:
@@ -95,20 +92,9 @@ def require(extra: str, *packages: str, what: str) -> None:
 
 def describe_missing(what: str, package: str, extra: str) -> str:
     """Return the error line for ``what``, for which ``package`` of an ``extra`` is not installed."""
-    return f"{what}: needs {package}; pip install {_list_requirements(extra)}"
-
-
-def _list_requirements(extra: str) -> str:
-    """Return what pip is to install for an ``extra``, as words of a shell.
-
-    In a checkout that is the checkout with the extra. A wheel is on no package index, so pip gets the packages.
-    """
-    if not (Path(__file__).parent / "conf").is_dir():  # only a wheel has its configs inside the package
-        return f"-e '.[{extra}]'"
-    from importlib.metadata import requires
-
-    found = (line.replace('"', "'").partition(";") for line in requires("synthlab") or [])
-    return " ".join(f"'{package.strip()}'" for package, _, marker in found if f"extra == '{extra}'" in marker)
+    is_wheel = (Path(__file__).parent / "conf").is_dir()  # a checkout has its configs beside the package
+    lab = "'synthlab" if is_wheel else "-e '."
+    return f"{what}: needs {package}; pip install {lab}[{extra}]'"
 
 
 def escape(text: str) -> str:

@@ -1,19 +1,22 @@
-"""The lessons of a story of ``conf/story``: the runs to train, and the text before and after."""
+"""The lessons of a story: the runs to train, and the text before and after."""
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from omegaconf import OmegaConf
 from pydantic import BaseModel, Field
 
 from synthlab.config.registry import STRICT, show, validate
-from synthlab.errors import InputError
+from synthlab.errors import InputError, format_error
 
+LENGTHS = Path(__file__).with_name("lengths.yaml")  # the lab's own lessons
 Text = Annotated[str, Field(min_length=1)]
 
 
 class Lesson(BaseModel):
-    """One step of the story; ``conf/story/lengths.yaml`` describes each field."""
+    """One step of the story; ``lengths.yaml`` describes each field."""
 
     model_config = STRICT
     button: Text
@@ -33,9 +36,19 @@ class Lessons(BaseModel):
     lessons: Annotated[dict[str, Lesson], Field(min_length=1)]
 
     @classmethod
-    def from_raw(cls, raw: Mapping[str, Any]) -> "Lessons":
-        """Return the lessons of a composed config. Raises InputError, also for settings that could run code."""
-        lessons = validate(cls, {key: raw[key] for key in cls.model_fields if key in raw}, "")
+    def read(cls, path: str | None) -> "Lessons":
+        """Return the lessons of a file; None: the lab's own. The file is data. Raises InputError."""
+        try:
+            return cls.from_raw(OmegaConf.to_container(OmegaConf.load(path or LENGTHS)))
+        except InputError:
+            raise
+        except Exception as error:  # of the file system, of YAML or of OmegaConf
+            raise InputError(f"story={path}: cannot be read ({format_error(error)})") from None
+
+    @classmethod
+    def from_raw(cls, raw: Any) -> "Lessons":
+        """Return the lessons of a file. Raises InputError, also for settings that could run code."""
+        lessons = validate(cls, raw, "" if isinstance(raw, Mapping) else "story")
         _check_settings("every", lessons.every)
         for name, lesson in lessons.lessons.items():
             for run in lesson.runs:
@@ -45,9 +58,6 @@ class Lessons(BaseModel):
     def settings(self, lesson: Lesson) -> list[dict[str, Any]]:
         """Return the settings of the lesson's runs, in order, by dotted key; groups before the keys inside them."""
         return [sort_settings(self.every | run) for run in lesson.runs]
-
-
-STORY = {"story": tuple(Lessons.model_fields)}  # the group of lessons, and the keys of its files
 
 
 def _check_settings(field: str, settings: Mapping[str, Any]) -> None:

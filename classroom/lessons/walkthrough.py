@@ -1,4 +1,4 @@
-"""``synthlab walkthrough``: write the lessons of ``conf/story`` as one page for reading and printing."""
+"""``synthlab walkthrough``: write the lessons of a story as one page for reading and printing."""
 
 import shlex
 import sys
@@ -7,7 +7,6 @@ from typing import Any
 
 from pydantic import BaseModel, PositiveInt
 
-from classroom.lessons.lesson import STORY
 from synthlab.cli import hydra_app as cli
 from synthlab.config.registry import STRICT, validate
 from synthlab.errors import InputError, require
@@ -18,6 +17,7 @@ class Settings(BaseModel):
     """The settings of the walkthrough; ``conf/walkthrough.yaml`` describes each."""
 
     model_config = STRICT
+    story: str | None
     results: str
     workers: PositiveInt | None
     steps: PositiveInt | None
@@ -31,8 +31,8 @@ def task(raw: dict[str, Any], command: str) -> bool:
     from synthlab.storage.store import Store
     from synthlab.sweeps.sweep import count_workers
 
-    own = {key: value for key, value in raw.items() if key not in Lessons.model_fields}
-    settings, lessons = validate(Settings, own, ""), Lessons.from_raw(raw)
+    settings = validate(Settings, raw, "")
+    lessons = Lessons.read(settings.story)
     workers = count_workers(settings.workers)
     store = Store(settings.results)
     page = store.root / "walkthrough.html"
@@ -53,7 +53,7 @@ def main() -> None:
     """Run ``synthlab walkthrough``."""
     command = shlex.join(["synthlab", "walkthrough", *sys.argv[1:]])
     no_sweeps = "the walkthrough is one page; it is not swept"
-    cli.main(partial(task, command=command), "walkthrough", no_sweeps, interrupted="no page was written", data=STORY)
+    cli.main(partial(task, command=command), "walkthrough", no_sweeps, interrupted="no page was written")
 
 
 if __name__ == "__main__":

@@ -74,7 +74,7 @@ QUICK = Effort(
     gpu_steps=2,
     lengths=((4, 8), (8, 16)),
     run=QUICK_RUN,
-    figure=("output_alignment/5", "seeds=1"),
+    figure=("output_alignment/figure5", "seeds=1"),
     sweep=("seed=0,1", *QUICK_RUN),
     long=8,
     windows=((8, 2),),

@@ -1,4 +1,4 @@
-"""``synthlab figures``: short for synthlab study output_alignment, with figure=1 for output_alignment/1."""
+"""``synthlab figures``: short for synthlab study output_alignment, with figure=1 for output_alignment/figure1."""
 
 import re
 import sys
@@ -13,7 +13,7 @@ def main() -> None:
     for word in sys.argv[1:]:
         key, _, value = word.partition("=")
         if key == "figure":
-            study = f"output_alignment/{value}"
+            study = f"output_alignment/{'figure' if value.isdigit() else ''}{value}"
         else:
             words.append(re.sub(r"^(\+*)figure\.", r"\1study.", word))
     studies.main(papers(), words if {"-h", "--help", "-sc"} & set(words) else [study, *words])

@@ -6,15 +6,7 @@ import numpy as np
 import pandas as pd
 
 from synthlab.analysis.conditions import to_text
-from synthlab.analysis.tables import (
-    count_distinct,
-    curves,
-    follows_seed,
-    groups_of_kinds,
-    label_series,
-    make_table,
-    mark_followers,
-)
+from synthlab.analysis.tables import curves, label_series, make_table
 from synthlab.config.base import Config
 from synthlab.errors import escape
 from synthlab.storage.records import Record
@@ -40,12 +32,6 @@ def summary(records: Sequence[Record]) -> pd.DataFrame:
     if len(frames) > 1:
         return pd.concat(frames, axis="columns", names=["metric"]).sort_index()
     return next(iter(frames.values()), pd.DataFrame())
-
-
-def choose_lengths(train_length: int, test_length: int) -> list[int]:
-    """Return a few informative lengths: within training, at its end, and at multiples of it up to the last."""
-    multiples = [round(train_length * factor) for factor in (0.5, 1, 1.5, 2, 3, 4, 5, 10, 20, 50, 100)]
-    return sorted({length for length in [1, *multiples, test_length] if 1 <= length <= test_length})
 
 
 def render_records(records: Sequence[Record]) -> str:
@@ -81,18 +67,17 @@ def _block(records: Sequence[Record]) -> str:
 
 
 def _headline(records: Sequence[Record]) -> str:
-    flat = mark_followers(pd.DataFrame([record.settings() for record in records]))
-    groups = groups_of_kinds({type(record.config): None for record in records})
-    values = {name: to_text(flat[name].iloc[0]) for name in groups if name in flat and count_distinct(flat[name]) == 1}
-    same = [f"{name}={escape(value)}" for name, value in values.items() if value != "null"]
-    seeds = [
-        f"{name}={', '.join(map(str, dict.fromkeys(flat[name])))}"
-        for name in Config.SEEDS
-        if name == "seed" or (name in flat and not follows_seed(flat, name))
-    ]
-    runs = f"{len(records)} run{'s' * (len(records) > 1)}"
-    lengths = "train_length=" + ", ".join(map(str, dict.fromkeys(flat["train_length"])))
-    return f"{runs}: {' '.join(same)} {lengths} {' '.join(seeds)}"
+    """Return a line with the number of runs, the members that all have, and the seeds, others where they differ."""
+    settings = [record.settings() for record in records]
+
+    def texts(name: str) -> list[str]:
+        return list(dict.fromkeys(escape(to_text(each[name])) for each in settings if name in each))
+
+    groups = {group: texts(group) for record in records for group in record.config.groups()}
+    same = [f"{group}={values[0]}" for group, values in groups.items() if len(values) == 1 and values != ["null"]]
+    own = [name for name in Config.SEEDS[1:] if any(each.get(name, each["seed"]) != each["seed"] for each in settings)]
+    lists = [f"{name}={', '.join(texts(name))}" for name in ("train_length", "seed", *own)]
+    return f"{len(records)} run{'s' * (len(records) > 1)}: {' '.join([*same, *lists])}"
 
 
 def _render_one(record: Record) -> list[str]:
@@ -103,7 +88,7 @@ def _render_one(record: Record) -> list[str]:
     levels = chance_of(record)
     if levels is not None:
         rows, columns["chance"] = rows.assign(chance=levels), measures.metrics[measures.primary]
-    rows = rows[rows["length"].isin(_choose_tested(rows["length"], config.train_length))]
+    rows = rows[rows["length"].isin(_choose_lengths(rows["length"], config.train_length))]
     table = [[f"{text:>6}" for text in ("length", *rows["length"])]]
     for name, metric in columns.items():
         title = name.replace("_", " ")
@@ -121,16 +106,20 @@ def _render_one(record: Record) -> list[str]:
 def _render_many(records: Sequence[Record]) -> list[str]:
     """Return lines with the primary metric at a few lengths for each series, and horizons.
 
-    The chance level is included if it is the same for all.
+    The chance level is included if all records share the task, its inputs and training lengths.
     """
     measures, shown = records[0].config.measures(), _summary(records)
     metric, rows = measures.metrics[measures.primary], make_table(records)
     series = label_series(rows)
     lines = [f"{measures.primary} by length, median over seeds: {metric.meaning}"]
     text = shown.map(metric.text)
-    chance = _shared_chance(records)
-    if chance is not None:
-        text["chance"] = [metric.text(chance[length]) if length in chance else "" for length in map(int, shown.index)]
+    fields = ("task", "inputs", "train_length", "length_distribution")
+    if len({str([getattr(record.config, field, None) for field in fields]) for record in records}) == 1:
+        longest = max(records, key=lambda record: record.config.test_length)
+        levels = chance_of(longest)
+        if levels is not None:
+            by_length = dict(zip(longest.metrics["length"], levels, strict=True))
+            text["chance"] = [metric.text(by_length[each]) if each in by_length else "" for each in shown.index]
     if measures.criterion:
         reached = rows.groupby(series)["horizon"].median().to_dict()
         text.loc["horizon"] = [f"{reached[name]:g}" if name in reached else "" for name in text]
@@ -143,33 +132,25 @@ def _render_many(records: Sequence[Record]) -> list[str]:
 def _summary(records: Sequence[Record]) -> pd.DataFrame:
     """Return ``summary`` for finished runs of one family."""
     drawn = curves(make_table(records), records[0].config.measures().primary)
-    drawn = drawn[drawn["length"].isin(_choose_tested(drawn["length"], records[0].config.train_length))]
+    drawn = drawn[drawn["length"].isin(_choose_lengths(drawn["length"], records[0].config.train_length))]
     columns = list(dict.fromkeys(drawn["series"]))
     return drawn.pivot(index="length", columns="series", values="median")[columns]
 
 
-def _choose_tested(lengths: pd.Series, train_length: int) -> list[int]:
-    """Return those of the tested ``lengths`` that are at or next below ``choose_lengths``."""
+def _choose_lengths(lengths: pd.Series, train_length: int) -> list[int]:
+    """Return a few of the tested ``lengths``: within training, at its end, near multiples of it, the last."""
     tested = np.unique(lengths)
-    places = np.searchsorted(tested, choose_lengths(train_length, int(tested[-1])), side="right") - 1
+    multiples = [round(train_length * factor) for factor in (0.5, 1, 1.5, 2, 3, 4, 5, 10, 20, 50, 100)]
+    asked = [length for length in (1, *multiples, tested[-1]) if 1 <= length <= tested[-1]]
+    places = np.searchsorted(tested, asked, side="right") - 1
     return np.unique(tested[places.clip(0)]).tolist()
 
 
 def chance_of(record: Record) -> pd.Series | None:
     """Return the chance level of the primary metric in each row of the metrics."""
-    measures = record.config.measures()
-    levels = None if measures.chance is None else measures.chance(record.config, record.metrics)
+    chance = record.config.measures().chance
+    levels = None if chance is None else chance(record.config, record.metrics)
     return None if levels is None else pd.Series(levels, index=record.metrics.index, dtype=float)
-
-
-def _shared_chance(records: Sequence[Record]) -> dict[int, float] | None:
-    """Return the chance level by length, if all records share the task, its inputs and training lengths."""
-    fields = ("task", "inputs", "train_length", "length_distribution")
-    if len({str([getattr(record.config, field, None) for field in fields]) for record in records}) > 1:
-        return None
-    longest = max(records, key=lambda record: record.config.test_length)
-    levels = chance_of(longest)
-    return None if levels is None else dict(zip(longest.metrics["length"], levels, strict=True))
 
 
 def _criterion(records: Sequence[Record]) -> str:

@@ -34,7 +34,6 @@ class Records(list[Record]):
         [1, 5, 10, 12]
     """
 
-    @check_arguments
     def __init__(self, records: Iterable[Record] = ()):
         super().__init__()
         for record in records:

@@ -18,12 +18,11 @@ def sweep() -> None:
 
 def train(raw: dict[str, Any]) -> bool:
     """Train the run that the config describes, unless it is recorded, and print it; return False if it diverged."""
-    with hydra_app.pause_garbage_collection():
-        from synthlab.config.base import bookkeeping, resolve
-        from synthlab.output import say
-        from synthlab.storage.store import Store
-        from synthlab.sweeps.sweep import count_workers, ensure
-        from synthlab.sweeps.trackers import tracker_of
+    from synthlab.config.base import bookkeeping, resolve
+    from synthlab.output import say
+    from synthlab.storage.store import Store
+    from synthlab.sweeps.sweep import count_workers, ensure
+    from synthlab.sweeps.trackers import tracker_of
 
     config, given = resolve(raw), bookkeeping(raw)
     store = Store(given["results"], given["save"], given["tag"])

@@ -17,7 +17,7 @@ from synthlab.cli.arguments import exit_on_input_error
 from synthlab.config.base import Config
 from synthlab.config.comments import read_comments
 from synthlab.config.families import conf_dir
-from synthlab.config.registry import did_you_mean, key_of
+from synthlab.config.registry import did_you_mean, first_key, key_of
 from synthlab.errors import InputError
 from synthlab.output import say
 from synthlab.studies.overrides import OF_THE_COMMAND
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from synthlab.studies.study import Paper
 
 NO_SWEEPS = "studies are not swept; vary settings in a file of conf/study/"
-# Studies that every paper has: the one that runs by default, and one that takes minutes.
+# What every paper has: the file of studies that run by default, and in it a study that takes minutes.
 DEFAULT, QUICK = "default", "quick"
+STUDY = re.compile(r"^(?!defaults:)([\w+-]+):", re.MULTILINE)  # the name of a study in its file
 SEEDS = 5  # of a study that names no number, and the first ones of seeds=auto
 Papers = Mapping[str, Callable[[], "Paper"]]
 
@@ -47,20 +48,18 @@ def main(papers: Papers, words: list[str] | None = None) -> None:
         sys.exit(0)
     if args.shell_completion:
         _complete(papers)
-    chosen, named = "", _list_names(args)
+    paper, study, file, named = "", "", "", _list_names(args)
     if not (args.help or args.hydra_help or args.shell_completion):
         with exit_on_input_error():
-            chosen = _choose_study(args, papers)
+            paper, study, file = _choose_study(args, papers)
         for_runs = [word for word in args.overrides if word not in named and not is_of_the_command(word)]
-        words = [*(word for word in words if word not in (*named, *for_runs)), f"study={chosen}"]
+        words = [*(word for word in words if word not in (*named, *for_runs)), f"study={paper}/{file}"]
     given = {key_of(word): word for word in args.overrides if word not in named}
 
     def train(raw: dict[str, Any]) -> bool:
-        with hydra_app.pause_garbage_collection():
-            from synthlab.studies.command import train_and_report
+        from synthlab.studies.command import train_and_report
 
-            paper = papers[chosen.partition("/")[0]]()
-        return train_and_report(paper, raw, given, command)
+        return train_and_report(papers[paper](), raw | {"study": _select(raw["study"], study, file)}, given, command)
 
     hydra_app.main(train, "study", NO_SWEEPS, words=words)
 
@@ -82,11 +81,11 @@ def _list_names(args: Namespace) -> list[str]:
 
 def is_of_the_command(override: str) -> bool:
     """Return True for an override of the command itself, or of Hydra, that no run of a study has."""
-    return re.split(r"[./@]", key_of(override))[0] in ("hydra", *OF_THE_COMMAND)
+    return first_key(override) in ("hydra", *OF_THE_COMMAND)
 
 
-def _choose_study(args: Namespace, papers: Papers) -> str:
-    """Return ``PAPER/STUDY`` as the command line names it. Raises InputError for an unknown paper or study."""
+def _choose_study(args: Namespace, papers: Papers) -> tuple[str, str, str]:
+    """Return the paper, the study and its file, as the command line names them. Raises InputError for unknown ones."""
     named, choices = _list_names(args), f"choose from {', '.join(papers)}"
     quick = any(word.lower() == f"{QUICK}=true" for word in args.overrides)
     if len(named) != 1:
@@ -100,25 +99,36 @@ def _choose_study(args: Namespace, papers: Papers) -> str:
     files = studies_of(paper, args.config_dir)
     if study not in files:
         raise InputError(f"{paper}/{study}: unknown study{did_you_mean(study, files)}; choose from {', '.join(files)}")
-    return f"{paper}/{study}"
+    return paper, study, files[study]
 
 
-def studies_of(paper: str, more: str | None = None) -> list[str]:
-    """Return the names of the files in ``conf/study/PAPER/``, and in the same place of the folder ``more``."""
+def studies_of(paper: str, more: str | None = None) -> dict[str, str]:
+    """Return the file of each name that selects studies of a paper: the file's own name, or that of a study in it.
+
+    The files are those of ``conf/study/PAPER/``, and of the same place in the folder ``more``.
+    """
     folders = [conf_dir(), *([Path(more)] if more else [])]
-    return sorted({path.stem for folder in folders for path in (folder / "study" / paper).glob("*.yaml")})
+    paths = [path for folder in folders for path in sorted((folder / "study" / paper).glob("*.yaml"))]
+    within = {study: path.stem for path in paths for study in STUDY.findall(path.read_text(encoding="utf-8"))}
+    return within | {path.stem: path.stem for path in paths}
 
 
 @cache
-def read_studies(paper: str, file: str) -> dict[str, Any]:
-    """Return the studies in a file of ``conf/study/PAPER/``, including those of the files that it names."""
+def read_studies(paper: str, name: str) -> dict[str, Any]:
+    """Return the studies that ``PAPER/name`` selects, including those of the files that their file includes."""
     from omegaconf import OmegaConf
 
-    path = conf_dir() / "study" / paper / f"{file}.yaml"
-    values: Any = OmegaConf.to_container(OmegaConf.load(path))
-    for other in values.pop("defaults", []):  # such as /study/crasp/tasks@_global_.study
-        values |= read_studies(paper, Path(other.partition("@")[0]).name)
-    return values
+    file = studies_of(paper)[name]
+    values: Any = OmegaConf.to_container(OmegaConf.load(conf_dir() / "study" / paper / f"{file}.yaml"))
+    others = [Path(each.partition("@")[0]).name for each in values.pop("defaults", []) if each != "_self_"]
+    found = {key: spec for other in others for key, spec in read_studies(paper, other).items()} | values
+    return _select(found, name, file)
+
+
+def _select(studies: Mapping[str, Any], name: str, file: str) -> dict[str, Any]:
+    """Return those of a file's studies that ``name`` selects: that study, or all, of several without the quick one."""
+    chosen = [name] if name != file else [key for key in studies if key != QUICK or len(studies) == 1]
+    return {key: spec for key, spec in studies.items() if key in chosen}
 
 
 def overview(papers: Papers) -> Iterator[str]:
@@ -127,10 +137,10 @@ def overview(papers: Papers) -> Iterator[str]:
     yield "About how many runs each has, if none is recorded:"
     for paper in papers:
         yield f"\n{paper}: {read_comments(conf_dir() / 'study' / paper / f'{DEFAULT}.yaml').title}"
-        for file in studies_of(paper):
-            specs = read_studies(paper, file)
+        for name in studies_of(paper):
+            specs = read_studies(paper, name)
             about = ", ".join(specs) if len(specs) > 1 else next(iter(specs.values()))["title"]
-            yield f"  {file:<14} {count_runs(specs):>5} runs   {about}"
+            yield f"  {name:<14} {count_runs(specs):>5} runs   {about}"
 
 
 def count_runs(specs: Mapping[str, Any]) -> int:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from functools import cache, wraps
 from itertools import islice
-from reprlib import Repr
 from typing import Any, ParamSpec, TypeVar, cast, get_args
 
 from synthlab.errors import InputError
@@ -13,9 +12,6 @@ from synthlab.errors import InputError
 P = ParamSpec("P")
 R = TypeVar("R")
 Item = TypeVar("Item")
-
-_repr = Repr()
-_repr.maxlevel, _repr.maxstring, _repr.maxother, _repr.maxlong = 3, 40, 60, 40
 
 
 def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
@@ -30,18 +26,15 @@ def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
         for name, parameter in signature.parameters.items()
         if parameter.annotation not in (parameter.empty, Any)
         and not isinstance(parameter.annotation, str)
-        and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+        and parameter.kind != parameter.VAR_KEYWORD
     }
     shaped = any(hasattr(part, "dim_str") for kind in kinds.values() for part in (kind, *get_args(kind)))
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            given = signature.bind(*args, **kwargs).arguments
-        except TypeError:
-            return function(*args, **kwargs)  # raises the TypeError that names missing or excess arguments
+        given = signature.bind(*args, **kwargs).arguments
         with _shapes() if shaped else nullcontext():
-            lines = [line for name, kind in kinds.items() if name in given for line in _check(name, given[name], kind)]
+            lines = [line for name in given if name in kinds for line in _check(name, given[name], kinds[name])]
         if lines:
             raise InputError(*lines)
         return function(*args, **kwargs)
@@ -50,8 +43,8 @@ def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def shorten(value: Any) -> str:
-    """Return a value as errors show it: one line of at most 60 characters, however large or deep it is."""
-    return f"{' '.join(_repr.repr(value).split()):.60}"
+    """Return a value as errors show it: one line of at most 60 characters."""
+    return f"{' '.join(repr(value).split()):.60}"
 
 
 def read_list(field: str, values: Iterable[Item], most: int, must: str = "a list") -> list[Item]:

@@ -4,11 +4,9 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     Field,
     PositiveFloat,
@@ -16,9 +14,10 @@ from pydantic import (
     ValidationInfo,
     field_validator,
     model_serializer,
+    model_validator,
 )
 
-from synthlab.config.registry import STRICT, check_call, did_you_mean, find_class, validate
+from synthlab.config.registry import MISSING, STRICT, check_call, describe_unknown, find_class, validate
 from synthlab.config.sources import HASH, hash_present_source, is_own, name_own_classes
 from synthlab.errors import InputError, UnknownKind, format_error
 
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
 # Keys of the config that do not change a run's numbers, except by rounding.
 BOOKKEEPING = ("results", "tag", "device", "workers", "retry", "save", "tracker")
+OF_COMMANDS = ("hydra", *BOOKKEEPING)  # keys of commands that are no part of a run
 
 
 def bookkeeping(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -37,10 +37,10 @@ def bookkeeping(raw: Mapping[str, Any]) -> dict[str, Any]:
     """
     missing = [key for key in BOOKKEEPING if key not in raw]
     if missing:
-        raise InputError(*(f"{key}: missing; must be given" for key in missing))
+        raise InputError(*(f"{key}: {MISSING}" for key in missing))
     if str(raw["results"]).startswith("memory:"):
         raise InputError(f"results={raw['results']}: is lost when the command ends; give a folder")
-    return {key: raw[key] for key in BOOKKEEPING if key in raw}
+    return {key: raw[key] for key in BOOKKEEPING}
 
 
 # Generous bounds, so that a typing error is refused rather than exhausting the memory.
@@ -55,30 +55,6 @@ Steps = Annotated[int, Field(gt=0, lt=2**63)]
 FractionBelowOne = Annotated[float, Field(ge=0, lt=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Member = dict[str, Any]  # the name of a registry's member and its arguments; the registry checks them
-
-
-def identity_of(config: Mapping[str, Any], results_version: int) -> str:
-    """Return the identity of the run that ``config`` describes: a hash of all its values and the results version.
-
-    ``config`` holds plain values, seeds included; the results version is that of its kind.
-    """
-    text = json.dumps([results_version, config], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _refuse_class(name: str) -> str:
-    """Return ``name``. Raises ValueError if it is written like a class, since protocols cannot be classes."""
-    if ":" in name:
-        raise ValueError("must be the name of a protocol, which is a file of settings and no class")
-    return name
-
-
-def _check_optimizer(name: str) -> str:
-    """Return ``name``. Raises ValueError unless it is an optimizer of the lab or written like a class."""
-    if name not in OPTIMIZERS and ":" not in name:
-        close = did_you_mean(name, OPTIMIZERS)
-        raise ValueError(f"unknown{close}; choose from {', '.join(OPTIMIZERS)}, or give package.module:Class")
-    return name
 
 
 class Settings(BaseModel):
@@ -103,8 +79,8 @@ class Settings(BaseModel):
 class Protocol(Settings):
     """The training settings of a run; ``conf/protocol/lab.yaml`` describes each field."""
 
-    name: Annotated[str, AfterValidator(_refuse_class)]
-    optimizer: Annotated[str, AfterValidator(_check_optimizer)]
+    name: str
+    optimizer: str
     lr: PositiveFloat
     momentum: FractionBelowOne
     beta2: FractionBelowOne
@@ -118,21 +94,20 @@ class Protocol(Settings):
     options: dict[str, Any] = {}
     source_hash: str | None = None  # of an optimizer of the user: see ``sources``
 
-    @field_validator("weight_decay")
-    @classmethod
-    def _check_weight_decay(cls, value: float, info: ValidationInfo) -> float:
-        optimizer = info.data.get("optimizer", "adamw")  # missing if it was refused itself
-        if value and optimizer != "adamw":
-            raise ValueError(f"needs protocol.optimizer=adamw, not {optimizer}")
-        return value
-
-    @field_validator("options")
-    @classmethod
-    def _check_options(cls, value: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        optimizer = info.data.get("optimizer", ":")
-        if value and optimizer in OPTIMIZERS:
-            raise ValueError(f"needs an optimizer of your own, package.module:Class, not {optimizer}")
-        return value
+    @model_validator(mode="after")
+    def _check(self) -> "Protocol":
+        lines: list[str] = []
+        if ":" in self.name:
+            lines.append(f"name={self.name}: must be the name of a protocol, which is a file of settings and no class")
+        if self.has_own_optimizer and ":" not in self.optimizer:
+            lines.append(f"{describe_unknown('optimizer', self.optimizer, OPTIMIZERS)}, or give package.module:Class")
+        if self.weight_decay and self.optimizer != "adamw":
+            lines.append(f"weight_decay={self.weight_decay}: needs protocol.optimizer=adamw, not {self.optimizer}")
+        if self.options and not self.has_own_optimizer:
+            lines.append(f"options={self.options}: needs an optimizer of your own, not {self.optimizer}")
+        if lines:
+            raise InputError(*lines)
+        return self
 
     @property
     def has_own_optimizer(self) -> bool:
@@ -262,7 +237,9 @@ class Config(Settings, ABC):
         with name_own_classes(raw):
             run = cls.from_raw({**raw, "kind": cls.model_fields["kind"].default})
             config = cls.load_family().complete(run)
-            return config.model_copy(update={"protocol": config.protocol.with_source()})
+            if config.protocol.has_own_optimizer or config.protocol.source_hash:
+                config = config.model_copy(update={"protocol": config.protocol.with_source()})
+            return config
 
     @classmethod
     @abstractmethod
@@ -287,8 +264,9 @@ class Config(Settings, ABC):
 
     @property
     def id(self) -> str:
-        """The run's identity: see ``identity_of``."""
-        return identity_of(self.identifying, self.results_version)
+        """The run's identity: a hash of all its values, seeds included, and the results version of its kind."""
+        text = json.dumps([self.results_version, self.identifying], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
     @abstractmethod
@@ -337,27 +315,17 @@ def kind_of(raw: Mapping[str, Any]) -> type[Config]:
     """
     name = str(raw.get("kind"))
     if name not in KINDS:
-        why = _import_kind(name)
-        if name not in KINDS:
-            raise UnknownKind(f"kind={name}: {why}")
-    return KINDS[name]
+        from importlib.metadata import entry_points  # not needed where runs are trained
 
-
-@cache
-def _import_kind(name: str) -> str:
-    """Import another package's kind of runs, and return the reason to give if the kind is still unknown.
-
-    The result is cached: looking for entry points reads the metadata of all installed packages.
-    """
-    from importlib.metadata import entry_points  # not needed where runs are trained
-
-    why = "not known here"
-    for entry in entry_points(group="synthlab.kinds", name=name):
+        found = [*entry_points(group="synthlab.kinds", name=name)]
+        if not found:
+            raise UnknownKind(f"kind={name}: not known here")
         try:
-            entry.load()
+            KINDS[name] = found[0].load()
         except Exception as error:  # another package's module can raise anything when imported
-            why = f"needs {entry.value}, which cannot be imported here ({format_error(error)})"
-    return why
+            why = f"needs {found[0].value}, which cannot be imported here ({format_error(error)})"
+            raise UnknownKind(f"kind={name}: {why}") from None
+    return KINDS[name]
 
 
 def resolve(raw: Mapping[str, Any]) -> Config:

@@ -1,12 +1,11 @@
 """The comments of the files of ``conf/``, which explain each key where its default is set."""
 
 import re
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from synthlab.config.families import conf_dir
+from synthlab.config.families import conf_dir, own_folders
 
 KEY = re.compile(r"(?P<indent> *)(?P<item>- )?(?P<key>[\w/@]+):(?P<value>.*?)(?: +# (?P<comment>.*))?")
 
@@ -26,6 +25,8 @@ def read_comments(path: Path) -> Comments:
     parents: list[tuple[int, str]] = []
     column, last = -1, title
     for line in path.read_text(encoding="utf-8").splitlines():
+        if not line and not keys:  # an empty line ends the title
+            last = []
         if line.lstrip().startswith("# "):
             if (not keys and not parents) or line.index("#") == column:
                 last.append(line.strip()[2:])
@@ -45,14 +46,14 @@ def read_comments(path: Path) -> Comments:
     return Comments(" ".join(title), {key: " ".join(words) for key, words in keys.items() if words})
 
 
-def find_group_files(group: str, folders: Sequence[Path] = ()) -> list[Path]:
-    """Return the files of a config group, those of the user's own ``folders`` first."""
-    return [path for folder in (*folders, conf_dir()) for path in sorted((folder / group).glob("*.yaml"))]
+def find_group_files(group: str) -> list[Path]:
+    """Return the files of a config group, those of the user's own folders first."""
+    return [path for folder in (*own_folders, conf_dir()) for path in sorted((folder / group).glob("*.yaml"))]
 
 
-def comments_of_member(group: str, name: str, folders: Sequence[Path] = ()) -> Comments:
+def comments_of_member(group: str, name: str) -> Comments:
     """Return the comments of a group's member; a key without one gets that of another file of the group."""
-    files = find_group_files(group, folders)
+    files = find_group_files(group)
     found = [read_comments(path) for path in sorted(files, key=lambda path: path.stem != name)]
     title = found[0].title if any(path.stem == name for path in files) else ""
     return Comments(title, {key: text for each in reversed(found) for key, text in each.keys.items()})

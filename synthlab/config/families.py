@@ -5,18 +5,17 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from pydantic import TypeAdapter
 
+from synthlab.config.base import Config, kind_of
 from synthlab.config.registry import STRICT, find_class
 from synthlab.errors import InputError
 
-if TYPE_CHECKING:
-    from synthlab.config.base import Config
-
 FAMILY = "/family@_global_"  # the entry of a task's list of defaults that names its family
 NAMED = re.compile(rf"{FAMILY}: (\w+)|/task@\w+: (\w+)")  # where a task's file names its family, or a task within
+own_folders: list[Path] = []  # folders of configs of the user's own, for a command line with --config-dir
 
 
 def conf_dir() -> Path:
@@ -35,10 +34,8 @@ def families() -> dict[str, dict[str, Any]]:
     return dict(sorted(found.items(), key=lambda item: (item[0] != "numbers", item[0])))
 
 
-def kind_of_family(family: str) -> "type[Config]":
+def kind_of_family(family: str) -> type[Config]:
     """Return the kind of a family's runs."""
-    from synthlab.config.base import kind_of
-
     return kind_of({"kind": families()[family]["kind"]})
 
 
@@ -76,16 +73,12 @@ def default_member(kind: str, group: str) -> dict[str, Any]:
 
 @cache
 def families_of_tasks() -> dict[str, str]:
-    """Return the family of each task of ``conf/task/``."""
-    files = {path.stem: path for path in sorted((conf_dir() / "task").glob("*.yaml"))}
-    named = {task: _find_name(path) for task, path in files.items()}
+    """Return the family of each task of ``conf/task/``: its file names it, or a task within, which has the same."""
+    named: dict[str, str] = {}
+    for path in sorted((conf_dir() / "task").glob("*.yaml")):
+        found = NAMED.search(path.read_text(encoding="utf-8"))
+        named[path.stem] = found[1] or found[2] if found else ""
     return {task: named.get(name, name) for task, name in named.items()}
-
-
-def _find_name(path: Path) -> str:
-    """Return the family that a task's file names, or the task within it, which has the same family."""
-    found = NAMED.search(path.read_text(encoding="utf-8"))
-    return found[1] or found[2] if found else ""
 
 
 def tasks_of(family: str) -> list[str]:

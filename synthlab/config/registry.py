@@ -7,13 +7,14 @@ built; all problems are reported at once.
 import importlib
 import inspect
 import json
+import re
 import sys
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, Generic, TypeGuard, TypeVar, get_args
+from typing import Any, Generic, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
@@ -29,30 +30,21 @@ STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=Tru
 _imports = ContextVar("_imports", default=True)  # whether class names may import their modules
 
 
-class Registry(Mapping[str, type[Member]], Generic[Member]):
+class Registry(dict[str, type[Member]], Generic[Member]):
     """The classes of one kind, by name. To add a member, add one line to the dictionary that it is made from."""
 
     def __init__(
         self, kind: str, base: type[Member], members: Mapping[str, type[Member]], call: str = "Class(**settings)"
     ):
+        super().__init__(members)
         self.kind, self.base = kind, base
         self.call = call  # how the lab constructs a member, in words for errors
-        self._members = members
-
-    def __getitem__(self, name: str) -> type[Member]:
-        return self._members[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._members)
-
-    def __len__(self) -> int:
-        return len(self._members)
 
     def find(self, name: Any, field: str | None = None) -> type[Member]:
         """Return the class called ``name``. Raises InputError, with the choices, for an unknown name."""
         field = field or self.kind
-        if isinstance(name, str) and name in self._members:
-            return self._members[name]
+        if isinstance(name, str) and name in self:
+            return self[name]
         if isinstance(name, str) and ":" in name:
             found = find_class(name, field)
             if not (isinstance(found, type) and issubclass(found, self.base)):
@@ -64,41 +56,44 @@ class Registry(Mapping[str, type[Member]], Generic[Member]):
         raise InputError(describe_unknown(field, name, self))
 
     def arguments(self, config: Any, field: str | None = None) -> dict[str, Any]:
-        """+ Return the constructor arguments in ``config`` (its keys except ``name``), checked against their types."""
+        """Return the constructor arguments in ``config`` (its keys except ``name``), checked against their types."""
         field = field or self.kind
-        if not _is_member(config):
+        if not isinstance(config, Mapping) or "name" not in config:
             raise InputError(f"{field}={show(config)}: must be a mapping with a name; choose from {', '.join(self)}")
-        member = self.find(config["name"], field)
-        given = {key: value for key, value in config.items() if key not in _beside(config["name"])}
+        settings = cast(Mapping[str, Any], config)
+        name = settings["name"]
+        member = self.find(name, field)
+        given = {key: value for key, value in settings.items() if key not in ("name", HASH)}
         try:
             arguments = dict(iter(validate(_schema(member), given, field)))  # iter: an argument may be named keys
         except InputError as error:
-            more = f"; {describe_call(member, self.call)}" if ":" in config["name"] else ""
+            more = f"; {describe_call(member, self.call)}" if ":" in name else ""
             raise InputError(*(f"{line}{more * line.endswith(MISSING)}" for line in error.lines)) from None
-        # A mapping with a name is a member within a member, such as the inner encoding of randomized positions.
-        nested = {key: value for key, value in arguments.items() if _is_member(value)}
-        return arguments | {key: self.complete(value, f"{field}.{key}") for key, value in nested.items()}
+        for key, value in arguments.items():
+            if isinstance(value, Mapping) and "name" in value:  # a member, such as the inner encoding of another
+                arguments[key] = self.complete(value, f"{field}.{key}")
+        return arguments
 
-    def complete(self, config: Mapping[str, Any], field: str | None = None) -> dict[str, Any]:
+    def complete(self, config: Any, field: str | None = None) -> dict[str, Any]:
         """Return ``config``, checked, with defaults filled in and numbers converted to the declared types.
 
         A class of the user has the hash of its source too (``sources``), as it is now.
         """
         arguments = self.arguments(config, field)
-        return self.with_source({"name": config["name"], **arguments}, field or self.kind)
+        member = {"name": config["name"], **arguments}
+        return self.with_source(member, field or self.kind) if is_own(member["name"]) else member
 
     def with_source(self, member: dict[str, Any], field: str) -> dict[str, Any]:
         """Return a member with the hash of its source if its class is the user's."""
         name = member["name"]
-        if not is_own(name):
-            return member
-        return {**member, HASH: hash_present_source(field, name, self.find(name, field))}
+        return {**member, HASH: hash_present_source(field, name, self.find(name, field))} if is_own(name) else member
 
-    def build(self, config: Mapping[str, Any], *args: Any, field: str | None = None) -> Member:
+    def build(self, config: Any, *args: Any, field: str | None = None) -> Member:
         """Return an instance of the class that ``config`` names. ``args`` are further arguments, such as sizes."""
         arguments = self.arguments(config, field)
-        member = self.find(config["name"], field)
-        check_call(field or self.kind, config["name"], member, self.call, *args, **arguments)
+        name, member = config["name"], self.find(config["name"], field)
+        if ":" in name:
+            check_call(field or self.kind, name, member, self.call, *args, **arguments)
         return member(*args, **arguments)
 
 
@@ -131,8 +126,6 @@ def forbid_imports() -> Generator[None]:
 
 def check_call(field: str, name: str, made: Any, call: str, /, *args: Any, **settings: Any) -> None:
     """Raise InputError, which says how the lab calls it, for a class of the user that does not take these arguments."""
-    if ":" not in name:
-        return
     try:
         inspect.signature(made).bind(*args, **settings)
     except TypeError as error:
@@ -154,7 +147,7 @@ def validate(schema: type[Schema], given: Any, field: str) -> Schema:
     try:
         return schema(**given)
     except ValidationError as error:
-        raise InputError(*(line for each in error.errors() for line in _lines(each, schema, field))) from None
+        raise InputError(*(line for each in error.errors() for line in _describe(each, schema, field))) from None
 
 
 def describe_unknown(field: str, value: Any, choices: Iterable[str]) -> str:
@@ -167,6 +160,11 @@ def key_of(override: str) -> str:
     return override.lstrip("+~").partition("=")[0]
 
 
+def first_key(override: str) -> str:
+    """Return the first part of the key of an override: ``protocol`` of ``++protocol.lr=1``."""
+    return re.split(r"[=./@]", override.lstrip("+~"))[0]
+
+
 def describe_unknown_key(given: str, choices: Sequence[str]) -> str:
     """Return the error line for ``given`` (``key=value``), where the last part of the key is none of ``choices``."""
     key = key_of(given)
@@ -175,12 +173,8 @@ def describe_unknown_key(given: str, choices: Sequence[str]) -> str:
 
 
 def show(value: Any) -> str:
-    """Return a value as the command line would write it, in one short line: ``null``, ``true``, text without quotes."""
-    try:
-        text = json.dumps(value) if value is None or isinstance(value, bool) else str(value)
-    except Exception:  # nested too deep, an integer with too many digits, or a user's class without text
-        return f"<{type(value).__name__}>"
-    text = text if text.isprintable() else repr(text)[1:-1]
+    """Return a value as the command line would write it, shortened: ``null``, ``true``, text without quotes."""
+    text = json.dumps(value) if value is None or isinstance(value, bool) else str(value)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
@@ -190,41 +184,27 @@ def did_you_mean(name: Any, choices: Iterable[Any]) -> str:
     return f", did you mean {close[0]}?" if close else ""
 
 
-def _beside(name: Any) -> tuple[str, ...]:
-    """Return the keys of a member that are no arguments of its class."""
-    return ("name", HASH) if is_own(name) else ("name",)
-
-
-def _is_member(value: Any) -> TypeGuard[Mapping[str, Any]]:
-    return isinstance(value, Mapping) and "name" in value
-
-
-def _lines(problem: Any, schema: type[BaseModel], field: str) -> tuple[str, ...]:
-    raised = problem.get("ctx", {}).get("error")
-    return raised.lines if isinstance(raised, InputError) else (_line(problem, schema, field),)
-
-
-def _line(problem: Any, schema: type[BaseModel], field: str) -> str:
+def _describe(problem: Any, schema: type[BaseModel], field: str) -> list[str]:
+    """Return the error lines for a problem that pydantic has found."""
     path = ".".join([field] * bool(field) + [str(part) for part in problem["loc"]])
+    raised = problem.get("ctx", {}).get("error")
+    if isinstance(raised, InputError):  # of several settings of a part of the config, which do not fit each other
+        return [f"{path}.{line}" if path else line for line in raised.lines]
     if problem["type"] == "missing":
-        return f"{path}: {MISSING}"
+        return [f"{path}: {MISSING}"]
     value = show(problem["input"])
     if problem["type"] == "extra_forbidden":
-        return describe_unknown_key(f"{path}={value}", _keys(schema, problem["loc"][:-1]))
-    return f"{path}={value}: {problem['msg'].removeprefix('Value error, ').replace('Input should', 'must')}"
+        return [describe_unknown_key(f"{path}={value}", _keys(schema, problem["loc"][:-1]))]
+    return [f"{path}={value}: {problem['msg'].removeprefix('Value error, ').replace('Input should', 'must')}"]
 
 
 def _keys(schema: type[BaseModel], parents: Iterable[str]) -> list[str]:
     """Return the keys allowed below ``parents`` in a schema of models, optional ones, and of dictionaries of models."""
     part: Any = schema
     for parent in parents:
-        part = part.model_fields[parent].annotation if _is_schema(part) else get_args(part)[1]
+        part = part.model_fields[parent].annotation if hasattr(part, "model_fields") else get_args(part)[1]
         part = get_args(part)[0] if type(None) in get_args(part) else part
     return list(part.model_fields)
-
-
-def _is_schema(part: Any) -> bool:
-    return isinstance(part, type) and issubclass(part, BaseModel)
 
 
 @cache

@@ -10,7 +10,7 @@ import ast
 import hashlib
 import inspect
 import linecache
-import os
+import marshal
 import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -27,26 +27,16 @@ HASH = "source_hash"  # the key beside the name of a class of the user
 ROOT = Path(__file__).resolve().parents[1]  # of the package; packages of the lab lie beside it, or in ``packages``
 
 
-_stamps: dict[type, Any] = {}  # of the file of each class of the user, when it was defined
+_defined: dict[type, Any] = {}  # the hash of the file of each class of the user, when the class was defined
 
 
 class Sourced:
-    """A base of the classes that users subclass: the state of each one's file is remembered when it is defined."""
+    """A base of the classes that users subclass: the source of each one's file is remembered when it is defined."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if cls.__module__.partition(".")[0] != "synthlab":
-            _stamps[cls] = _stamp(cls)
-
-
-def _stamp(made: type) -> Any:
-    """Return what changes when the file of a class is written; None without a file."""
-    file = getattr(sys.modules.get(made.__module__), "__file__", None)
-    try:
-        state = os.stat(file or "")
-    except OSError:
-        return None
-    return state.st_mtime_ns, state.st_size
+            _defined[cls] = _hash_files([cls.__module__])
 
 
 def is_own(name: Any) -> bool:
@@ -68,14 +58,12 @@ def is_labs(module: str) -> bool:
 
 def hash_source(name: str, made: type) -> str:
     """Return eight digits that identify the source of the class that ``name`` stands for."""
-    return _hash_imported(name.partition(":")[0], made)[0]
+    return _hash_imported(name.partition(":")[0], made)
 
 
 @cache  # an imported class stays as it is, though its file may change
-def _hash_imported(module: str, made: type) -> tuple[str, bool]:
-    """Return the hash of a class, and whether its file is still that from which the class was made."""
-    is_same = _stamps.get(made) in (None, _stamp(made))
-    return _hash_files(_find_files(module, made)) or _digest(_read_functions(made)), is_same
+def _hash_imported(module: str, made: type) -> str:
+    return _hash_files([made.__module__, module]) or _hash_without_file(made)
 
 
 def hash_present_source(field: str, name: str, made: type) -> str:
@@ -84,28 +72,22 @@ def hash_present_source(field: str, name: str, made: type) -> str:
     Raises InputError if the class is not what its file says: the file was edited after this process imported it.
     """
     module = name.partition(":")[0]
-    present, (imported, is_same) = _hash_files(_find_files(module, made)), _hash_imported(module, made)
-    if present and (present != imported or not is_same):
+    imported, present = hash_source(name, made), _hash_files([made.__module__, module])
+    defined = _defined.get(made)
+    if present and (present != imported or defined not in (None, _hash_files([made.__module__]))):
         raise InputError(
             f"{field}={name}: its file has changed since {module} was imported; restart Python, or importlib.reload it"
         )
     return imported
 
 
-def _find_files(module: str, made: type) -> list[str]:
-    """Return the files of the module that names a class, and of the one that defines it; none in a notebook."""
-    named = getattr(sys.modules.get(module), "__file__", None)
-    defined = getattr(sys.modules.get(made.__module__), "__file__", None)
-    return list(dict.fromkeys(each for each in (defined, named) if each))
-
-
-def _hash_files(files: Iterable[str]) -> str | None:
-    """Return the hash of files of Python; None without any, or if one cannot be read."""
+def _hash_files(modules: Iterable[str]) -> str | None:
+    """Return the hash of the files of modules; None if none has one, as in a notebook, or if one cannot be read."""
+    named = (getattr(sys.modules.get(module), "__file__", None) for module in modules)
     try:
-        sources = [Path(file).read_bytes() for file in files]
+        trees = [_read_tree(Path(file).read_bytes()) for file in dict.fromkeys(named) if file]
     except OSError:
         return None
-    trees = [_read_tree(source) for source in sources]
     return _digest(trees if len(trees) > 1 else trees[0]) if trees else None
 
 
@@ -128,19 +110,16 @@ def _plain(node: Any) -> Any:
     return [_plain(each) for each in cast(list[Any], node)] if isinstance(node, list) else repr(node)
 
 
-def _read_functions(made: type) -> list[Any]:
-    """Return the source of a class without a file: the notebook's cells that define it and its bases, or its code."""
+def _hash_without_file(made: type) -> str:
+    """Return the hash of a notebook's cells that define a class and its bases; without cells, of the compiled code."""
     bases = [each for each in made.__mro__ if each.__module__ == made.__module__]
     codes = [code for each in bases for code in _codes_of(each)]
     cells = ["".join(linecache.getlines(file)) for file in dict.fromkeys(code.co_filename for code in codes)]
     if codes and all(cells):
-        return [_read_tree(cell) for cell in cells]
-    values = [(key, repr(value)) for each in bases for key, value in sorted(vars(each).items()) if _is_literal(value)]
-    return [*map(_read_code, codes), *values]
-
-
-def _is_literal(value: Any) -> bool:
-    return isinstance(value, bool | int | float | str | tuple)
+        return _digest([_read_tree(cell) for cell in cells])
+    members = [(key, value) for each in bases for key, value in sorted(vars(each).items())]
+    values = [(key, repr(value)) for key, value in members if type(value) in (bool, int, float, str, tuple)]
+    return _digest([*(marshal.dumps(code.replace(co_filename="")) for code in codes), *values])
 
 
 def _codes_of(made: type) -> list[CodeType]:
@@ -150,12 +129,6 @@ def _codes_of(made: type) -> list[CodeType]:
         found += [value.fget, value.fset] if isinstance(value, property) else [getattr(value, "__func__", value)]
     codes = [getattr(inspect.unwrap(each), "__code__", None) for each in found if callable(each)]
     return [code for code in codes if isinstance(code, CodeType)]
-
-
-def _read_code(code: CodeType) -> Any:
-    """Return what a function does, wherever it stands in its file."""
-    constants = [_read_code(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts]
-    return code.co_code, code.co_names, constants
 
 
 def own_classes(config: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, str, str | None]]:

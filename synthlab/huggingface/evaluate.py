@@ -14,11 +14,10 @@ def task(raw: dict[str, Any]) -> bool:
     settings = Settings.from_raw(raw)
     if settings.tasks:
         require("evaluate", "lm_eval", what=f"tasks={settings.tasks}")
-    with hydra_app.pause_garbage_collection():
-        from synthlab.huggingface.perplexity.evaluation import evaluate_texts
-        from synthlab.huggingface.perplexity.models import open_with_tokenizer
-        from synthlab.huggingface.perplexity.tables import format_tables
-        from synthlab.output import say
+    from synthlab.huggingface.perplexity.evaluation import evaluate_texts
+    from synthlab.huggingface.perplexity.models import open_with_tokenizer
+    from synthlab.huggingface.perplexity.tables import format_tables
+    from synthlab.output import say
 
     opened, score = open_with_tokenizer(settings), None
     if settings.tasks:  # first, so that missing data is found before anything is computed

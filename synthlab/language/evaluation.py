@@ -6,6 +6,7 @@ Each has test texts of its own, drawn with its test seed.
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
+from typing import cast
 
 import pandas as pd
 import torch
@@ -143,7 +144,7 @@ def suffixes(
     texts = draw_held_out(language, configs, 2 * high - low)
     predictors: dict[str, tuple[Model, DrawPositions | None]] = {"": (models, draw_positions)}
     if predict(language, texts[:, :1, :1]) is not None:  # if known for these tokens, then for all
-        predictors["perfect_"] = (partial(predict, language), None)
+        predictors["perfect_"] = (cast(Model, partial(predict, language)), None)
     values: list[Measured] = [{} for _ in configs]
     for prefix, (predictor, draw) in predictors.items():
         for form, length in needed.items():

@@ -258,8 +258,9 @@ def evaluate_models(
     outputs = readouts(models, x, *(stream(each.test_seed, "evaluation_positions") for each in configs))
     groups = [indices] if module_of(ensemble) is None else [[index] for index in indices]  # those of one map
     size, results = len(groups[0]), []
-    for group, *part in zip(groups, outputs.split(size), x.split(size), strict=True):
-        metrics = measure_outputs(*part, task, map_of(ensemble, group[0], first), first.evaluation.largest)
+    for group, part, of_part in zip(groups, outputs.split(size), x.split(size), strict=True):
+        outrep = map_of(ensemble, group[0], first)
+        metrics = measure_outputs(part, of_part, task, outrep, first.evaluation.largest)
         for place, index in enumerate(group):
             of_model = {name: values[place] for name, values in metrics.items()}
             table = pd.DataFrame({"length": range(1, first.test_length + 1), **of_model})

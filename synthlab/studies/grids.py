@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
+from math import inf
 from statistics import median
 from typing import Annotated, Any, NamedTuple
 
@@ -16,34 +17,23 @@ from synthlab.storage.records import Record
 from synthlab.studies.intervals import FIRST
 from synthlab.studies.overrides import OF_THE_COMMAND, Overrides
 
-
-def _to_list(value: Any) -> Any:
-    return [value] if isinstance(value, Mapping) else value
-
-
-def _to_member(value: Any) -> Any:
-    return {"name": value} if isinstance(value, str) else value
-
-
 Values = Annotated[list[Any], Field(min_length=1)]
-OneOrMore = BeforeValidator(_to_list)  # a mapping, or a list of several
-NameOrMember = BeforeValidator(_to_member)  # the name of a registry's member, or the name with its arguments
+# A mapping, or a list of several; the name of a registry's member, or the name with its arguments.
+OneOrMore = BeforeValidator(lambda value: [value] if isinstance(value, Mapping) else value)
+NameOrMember = BeforeValidator(lambda value: {"name": value} if isinstance(value, str) else value)
 
 
 def label(settings: Mapping[str, Any]) -> str:
-    """Return the name of the series that ``settings`` distinguish.
-
-    It is the member's name if one group is chosen, else ``key=value`` for each.
-    """
+    """Return the name of a series: the member's if ``settings`` choose one of a group, else ``key=value`` for each."""
     if len(settings) == 1 and set(settings) <= {group for family in families() for group in groups_of(family)}:
         return str(next(iter(settings.values())))
     return " ".join(f"{key}={value}" for key, value in settings.items())
 
 
 class Cell(NamedTuple):
-    """One series before it is trained: its arm, the settings that distinguish it within the arm, and its runs.
+    """One series: its arm, the settings that distinguish it within the arm, and its runs, one for each seed.
 
-    There is one run for each seed, under each setting that it is tuned over.
+    ``candidates`` has these runs under each setting that the series is tuned over.
     """
 
     arm: str
@@ -85,17 +75,15 @@ class Cell(NamedTuple):
         return [config for configs in self.candidates.values() for config in configs]
 
     def find_best(self, records: Mapping[str, Record]) -> tuple[str, list[Record]]:
-        """Return the setting with the lowest training loss (median over seeds), and its runs.
-
-        The runs are taken from ``records``, by identity.
-        """
+        """Return the setting with the lowest training loss (median over seeds), and the records of its runs."""
+        found = {key: [records[config.id] for config in configs] for key, configs in self.candidates.items()}
 
         def loss(setting: str) -> float:
-            found = [records[config.id] for config in self.candidates[setting]]
-            return median(float("inf") if r.diverged_at is not None else r.training["loss"].iloc[-1] for r in found)
+            of = found[setting]
+            return median(inf if each.diverged_at is not None else each.training["loss"].iloc[-1] for each in of)
 
-        setting = min(self.candidates, key=loss) if len(self.candidates) > 1 else next(iter(self.candidates))
-        return setting, [records[config.id] for config in self.candidates[setting]]
+        setting = min(found, key=loss) if len(found) > 1 else next(iter(found))
+        return setting, found[setting]
 
 
 def _add_seeds(runs: list[Config], seeds: int) -> list[Config]:
@@ -108,10 +96,8 @@ def _add_seeds(runs: list[Config], seeds: int) -> list[Config]:
 class Grid(BaseModel):
     """``arms``, each trained with every combination of the settings in ``vary``, all with those in ``fixed``.
 
-    ``vary`` is one grid, or a list of several. An arm's settings take precedence over all others.
-
-    With ``tune``, each series uses the combination of its settings with the lowest training loss. ``claims`` names the
-    paper's claims that the runs test.
+    ``vary`` is one grid, or a list of several. An arm's settings take precedence over all others. Of the settings in
+    ``tune``, each series uses those with the lowest training loss. ``claims`` are those that the runs test.
     """
 
     model_config = STRICT
@@ -134,12 +120,7 @@ class Grid(BaseModel):
                 raise InputError(f"{field}: sets {min(twice)} twice; set it in only one of fixed, vary and tune")
 
     def cells(
-        self,
-        field: str,
-        overrides: Overrides,
-        seeds: range,
-        task: str = "mean",
-        kind: type[Config] | None = None,
+        self, field: str, overrides: Overrides, seeds: range, task: str = "mean", kind: type[Config] | None = None
     ) -> list[Cell]:
         """Return the runs, checked: the grid's settings on top of the command line's ``overrides``.
 

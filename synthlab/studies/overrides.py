@@ -1,12 +1,11 @@
 """The settings that the command line gives for the runs of studies."""
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from synthlab.config.base import BOOKKEEPING, Config
 from synthlab.config.composition import Composer, compose, family_of
-from synthlab.config.families import families, groups_of, kind_of_family
+from synthlab.config.families import families, kind_of_family
 from synthlab.config.registry import describe_unknown_key, key_of
 from synthlab.errors import InputError
 
@@ -38,12 +37,8 @@ class Overrides:
     def compose(self, field: str, settings: Mapping[str, Any], default: str = "mean") -> dict[str, Any]:
         """Return the config of a run: a grid's single ``settings`` on top of the command line's.
 
-        If the grid names no task, it is the command line's, or else ``default``. Hydra composes each task alone, and
-        each member of another group for its family alone, instead of every combination. This is the same where no file
-        of a group depends on another group, or sets its keys.
-
-        Raises InputError for a setting of the command line that the grid, ``field``, sets itself, and for a file that
-        sets keys of other groups.
+        If the grid names no task, it is the command line's, or else ``default``. Raises InputError for a setting of the
+        command line that the grid, ``field``, sets itself.
         """
         task = str(settings.get("task") or self.task or default)
         family = family_of(task)
@@ -51,21 +46,8 @@ class Overrides:
         for key, override in taken.items():
             if key.split("@")[0] in settings:
                 raise InputError(f"{override}: {field} sets {key} itself; see conf/study/")
-        if family not in self._composers:
-            self._composers[family] = Composer(taken.values())
-        compose, usual = self._composers[family].compose, {"task": self._default(family).partition("=")[2]}
-        chosen = {group for group in groups_of(family)[1:] if group in settings}
-        own = {key: value for key, value in settings.items() if re.split("[.@]", key)[0] not in chosen}
-        raw = compose({"task": task, **own})
-        for group in chosen:
-            within = {key: value for key, value in settings.items() if re.split("[.@]", key)[0] == group}
-            alone, plain = compose(usual | within), compose(usual)
-            beside = [key for key in alone if key != group and alone[key] != plain.get(key)]
-            if beside:
-                mend = "move these settings to the figure's file"
-                raise InputError(f"{group}={settings[group]}: its file also sets {', '.join(beside)}; {mend}")
-            raw[group] = alone[group]
-        return raw
+        composer = self._composers.setdefault(family, Composer(taken.values()))
+        return composer.compose({"task": task, **settings})
 
     def text(self, study: str, configs: Iterable[Config]) -> str:
         """Return, in one line, how ``study`` differs from its file.
@@ -95,24 +77,26 @@ class Overrides:
 
     def _select(self, family: str) -> dict[str, str]:
         """Return the settings that runs of a family have. Others are for other families."""
-        if not self.of_runs or family in self._taken:
-            return self._taken.get(family, {})
-        default = self._default(family)
-        without = compose([default])
-        groups = {key: given for key, given in self.of_runs.items() if "." not in key and key in without}
-        if default not in groups.values():
-            groups.pop("task", None)
-        chosen = compose([default, *groups.values()])
-        self._taken[family] = {
-            key: given for key, given in self.of_runs.items() if key in groups or (key != "task" and _has(chosen, key))
-        }
-        return self._taken[family]
+        if self.of_runs and family not in self._taken:
+            default = self._default(family)
+            without = compose([default])
+            groups = {key: given for key, given in self.of_runs.items() if "." not in key and key in without}
+            if default not in groups.values():
+                groups.pop("task", None)
+            chosen = compose([default, *groups.values()])
+            self._taken[family] = {
+                key: given
+                for key, given in self.of_runs.items()
+                if key in groups or (key != "task" and _has(chosen, key))
+            }
+        return self._taken.get(family, {})
 
 
 def _families_of(configs: Iterable[Config]) -> list[str]:
     """Return the families that the runs belong to."""
-    kinds = dict.fromkeys(type(config) for config in configs)
-    return list(dict.fromkeys(next(of for of in families() if issubclass(kind, kind_of_family(of))) for kind in kinds))
+    kinds = dict.fromkeys(map(type, configs))
+    found = (family for kind in kinds for family in families() if issubclass(kind, kind_of_family(family)))
+    return list(dict.fromkeys(found))
 
 
 def _has(config: Any, key: str) -> bool:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from synthlab.errors import InputError, RunsFailed
+from synthlab.config.composition import require_launcher
+from synthlab.errors import RunsFailed
 from synthlab.output import say, tell
 from synthlab.storage.files import write_whole
 from synthlab.storage.store import Store
-from synthlab.sweeps.launchers import launch, load_launcher
+from synthlab.sweeps.launchers import launch
 from synthlab.sweeps.ranking import failure_lines, join_rankings, rankings, render_rankings, summarize_run
 from synthlab.sweeps.sweep import Outcome, Sweep, count_workers
 from synthlab.sweeps.sweep_grid import grid
@@ -39,8 +40,8 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", c
         InputError: The sweep is invalid; nothing has been trained.
         RunsFailed: A run failed, diverged or is missing; raised at the end.
     """
-    typed = [*config.hydra.overrides.hydra]
-    launcher, config = load_launcher(config, context)
+    typed, launcher = [*config.hydra.overrides.hydra], config.hydra.runtime.choices["hydra/launcher"]
+    require_launcher(launcher)  # the Ray launcher is part of the lab, Ray is not
     asked = grid([*overrides, *(given for given in typed if given.startswith("hydra.searchpath="))])
     settings = asked.settings
     device, workers = find_device(settings["device"]), settings["workers"]
@@ -57,35 +58,30 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", c
     with runs.progress():
         if runs.find_missing() and launcher == "basic":  # Hydra's own launcher, which has no workers
             runs.train(workers if device == "cpu" else 1, device, tracker=tracker)
-        elif runs.find_missing():
-            troubles = launch(launcher, config, context, runs, folder, workers, device, settings["tracker"])
+        elif runs.missing:
+            troubles = launch(config, context, runs, folder, workers, device, settings["tracker"])
             runs.wait()
     outcome = runs.end()
-    found = rankings(outcome.kept.values())
     about = {
         "command": shlex.join(command),
         "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),
         "seconds": round(time.time() - began, 3),
-        "recorded": len(outcome.kept),
-        "skipped": outcome.skipped,
         "failed": sorted(outcome.failures),
-        "missing": outcome.missing,
         "damaged": outcome.damaged,
     }
-    files = {"sweep.json": json.dumps(about, indent=1) + "\n"}
-    lines = [f"records: {store.files.path('runs')}"]
-    if found:
-        files["ranking.csv"] = join_rankings(found).to_csv(index=False)
-        files["runs.csv"] = pd.DataFrame(outcome.kept.values()).to_csv(index=False)
-        tables = f"tables:  {folder / 'ranking.csv'} (a row a combination), {folder / 'runs.csv'} (a row a run)"
-        lines = [render_rankings(found), *lines, tables]
+    tables: list[str] = []
+    texts = {"sweep.json": json.dumps(about, indent=1) + "\n"}
+    if found := rankings(outcome.kept.values()):
+        texts["ranking.csv"] = join_rankings(found).to_csv(index=False)
+        texts["runs.csv"] = pd.DataFrame(outcome.kept.values()).to_csv(index=False)
+        tables = [f"tables:  {folder / 'ranking.csv'} (a row a combination), {folder / 'runs.csv'} (a row a run)"]
     try:
-        for name, text in files.items():
+        for name, text in texts.items():
             write_whole(folder / name, text)
     except OSError as error:
-        lines = lines[:-1] if found else lines
+        tables = []
         troubles.append(f"warning: {folder}: cannot be written ({error.strerror}); the records are kept")
-    say(*lines)
+    say(*([render_rankings(found)] if found else []), f"records: {store.files.path('runs')}", *tables)
     troubles += [f"warning: {where}: a damaged file, set aside and its runs trained anew" for where in outcome.damaged]
     failures = _describe_failures(outcome, store, len(runs.asked))
     if failures:
@@ -96,11 +92,8 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", c
 
 def _folder(store: Store) -> Path:
     """Return a folder for the sweep's own files, below the store; if that is no folder, below the working folder."""
-    try:
-        root = store.root
-    except InputError:
-        root = Path()
-    return root / "sweeps" / time.strftime("%Y-%m-%d") / f"{time.strftime('%H-%M-%S')}-{os.getpid()}"
+    name = f"{time.strftime('%H-%M-%S')}-{os.getpid()}"
+    return (store.files.local or Path()) / "sweeps" / time.strftime("%Y-%m-%d") / name
 
 
 def _describe_failures(outcome: Outcome[Any], store: Store, asked: int) -> list[str]:
@@ -108,11 +101,8 @@ def _describe_failures(outcome: Outcome[Any], store: Store, asked: int) -> list[
     lines = failure_lines(outcome.failures, store, asked) if outcome.failures else []
     diverged = [each for each in outcome.kept.values() if each["status"] == "diverged"]
     if diverged:
-        first = diverged[0]
-        lines.append(
-            f"diverged: {len(diverged)} of {asked} runs, the first {first['id']} at step {first['diverged_at']}; "
-            f"a lower protocol.lr may help"
-        )
+        first = f"the first {diverged[0]['id']} at step {diverged[0]['diverged_at']}"
+        lines.append(f"diverged: {len(diverged)} of {asked} runs, {first}; a lower protocol.lr may help")
     if outcome.missing:
         lines.append(f"missing: {outcome.missing} of {asked} runs; the same command goes on from there")
     return lines

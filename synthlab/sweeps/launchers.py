@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from synthlab.config.base import config_of
-from synthlab.config.hydra_errors import require_launcher
+from synthlab.config.composition import quote
 from synthlab.errors import InputError, format_error
 from synthlab.storage.files import write_whole
 from synthlab.storage.store import Store
@@ -27,26 +27,10 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 
-def load_launcher(config: "DictConfig", context: "HydraContext") -> tuple[str, "DictConfig"]:
-    """Return the name of the launcher that Hydra's ``config`` of a sweep selects, and that config with its settings.
-
-    The settings are those of ``conf/hydra/jobs``, below the user's. Raises InputError if it is not installed.
-    """
-    from hydra.types import RunMode
-
-    name = config.hydra.runtime.choices["hydra/launcher"]
-    require_launcher(name)  # the Ray launcher is part of the lab, Ray is not
-    if name in context.config_loader.get_group_options("hydra/jobs"):
-        overrides = [f"+hydra/jobs={name}", *config.hydra.overrides.hydra, *config.hydra.overrides.task]
-        config = context.config_loader.load_configuration(config.hydra.job.config_name, overrides, RunMode.MULTIRUN)
-    return name, config
-
-
 def launch(
-    name: str,
     config: "DictConfig",
     context: "HydraContext",
-    sweep: Sweep,
+    sweep: Sweep[Any],
     folder: Path,
     jobs: int,
     device: str,
@@ -58,7 +42,7 @@ def launch(
     """
     from hydra.core.plugins import Plugins
 
-    folder, root = folder.absolute(), sweep.store.files.path("")
+    name, root = config.hydra.runtime.choices["hydra/launcher"], sweep.store.files.path("")
     plan = plan_ensembles(sweep.find_missing(), jobs, device)  # the longest first
     parts = [plan[first::jobs] for first in range(min(jobs, len(plan)))]
     shared = {
@@ -70,15 +54,15 @@ def launch(
         "path": os.getcwd(),
         "parent": os.getpid() if name == "joblib" else None,
     }
+    folder = folder.absolute()
     for number, part in enumerate(parts):
         runs = [run.model_dump() for ensemble in part for run in ensemble]
         write_whole(folder / "jobs" / f"{number}.json", json.dumps(shared | {"runs": runs}) + "\n")
     os.environ["OMP_NUM_THREADS"] = "1"  # local processes inherit it
     config.hydra.sweep.dir = str(folder)
     launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=job, config=config)
-    quoted = str(folder).replace("\\", "\\\\").replace("'", "\\'")
     try:
-        for done in launcher.launch([[f"hydra.sweep.dir='{quoted}'"]] * len(parts), 0):
+        for done in launcher.launch([[f"hydra.sweep.dir={quote(folder)}"]] * len(parts), 0):
             done.return_value  # noqa: B018 - raises what the job did
     except InputError:
         raise

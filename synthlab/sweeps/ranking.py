@@ -23,14 +23,13 @@ def summarize_run(record: Record) -> dict[str, Any]:
     The results are the metrics that rank it and the level of ``chance`` at its longest test length, ``training_loss``
     at the end of training, and ``seconds`` of training and testing.
     """
-    last = {} if record.metrics.empty else record.metrics.iloc[-1]
-    chance = None if record.metrics.empty else chance_of(record)
-    seconds = [record.environment.get(f"{part}_seconds", float("nan")) for part in ("train", "test")]
+    metrics, losses = record.metrics, record.training["loss"]
+    chance = None if metrics.empty else chance_of(record)
     return run_row(record) | {
-        **{name: float(last.get(name, math.nan)) for name in record.config.measures().ranking},
+        **{name: math.nan if metrics.empty else metrics[name].iloc[-1] for name in record.config.measures().ranking},
         "chance": math.nan if chance is None else float(chance.iloc[-1]),
-        "training_loss": float(record.training["loss"].iloc[-1]) if len(record.training) else math.nan,
-        "seconds": sum(seconds),
+        "training_loss": math.nan if losses.empty else losses.iloc[-1],
+        "seconds": record.seconds,
     }
 
 
@@ -69,10 +68,7 @@ def rank_runs(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 
 def join_rankings(found: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return all rankings in one table, one kind below the other, with the columns of all.
-
-    If there are several kinds, the column ``kind`` has each.
-    """
+    """Return all rankings in one table; of several kinds, one below the other, which the column ``kind`` names."""
     if len(found) == 1:
         return next(iter(found.values()))
     return pd.concat([table.assign(kind=kind)[["kind", *table]] for kind, table in found.items()], ignore_index=True)

@@ -7,8 +7,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from synthlab.config.base import BOOKKEEPING, Config, bookkeeping, kind_of, resolve
-from synthlab.config.composition import Composer, initialize_hydra
-from synthlab.config.hydra_errors import input_errors
+from synthlab.config.composition import Composer, initialize_hydra, input_errors
 from synthlab.config.registry import show
 from synthlab.errors import InputError
 
@@ -20,14 +19,6 @@ class SweepGrid(NamedTuple):
 
     configs: list[Config]
     settings: dict[str, Any]
-
-
-class Parsed(NamedTuple):
-    """The overrides of a sweep: those with one value; by key, those with several, as typed and as values."""
-
-    fixed: list[str]
-    typed: dict[str, str]
-    swept: dict[str, list[Any]]
 
 
 def grid(overrides: Sequence[str]) -> SweepGrid:
@@ -47,7 +38,10 @@ def grid(overrides: Sequence[str]) -> SweepGrid:
     for values in product(*swept.values()):
         try:
             raw = composer.compose(dict(zip(swept, values, strict=True)))
-            config = _resolve(raw, known)
+            # Runs that differ only in their seeds are checked together.
+            rest = json.dumps({key: raw[key] for key in raw if key not in Config.SEEDS}, sort_keys=True, default=str)
+            config = known[rest].with_seeds(raw) if rest in known else resolve(raw)
+            known.setdefault(rest, config)
             if len(swept.get("seed", ())) > 1:
                 kind_of(raw).check_follows(raw, typed["seed"])
             configs[config.id] = config
@@ -59,16 +53,16 @@ def grid(overrides: Sequence[str]) -> SweepGrid:
     return SweepGrid(list(configs.values()), settings)
 
 
-def parse_sweep(overrides: Sequence[str]) -> Parsed:
-    """Return the overrides of a sweep, parsed by Hydra. The last one of a key holds, as on any command line.
+def parse_sweep(overrides: Sequence[str]) -> tuple[list[str], dict[str, str], dict[str, list[Any]]]:
+    """Return the overrides of a sweep: those with one value; by key, those with several, as typed and as values.
 
-    Raises InputError for more combinations than a sweep can have, and for a key without any value.
+    Hydra parses them. The last one of a key holds, as on any command line. Raises InputError for more combinations than
+    a sweep can have, and for a key without any value.
     """
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
     with input_errors(overrides), initialize_hydra() as loader:
-        parsed = OverridesParser.create(loader).parse_overrides(list(overrides))
-        last = {each.get_key_element(): each for each in parsed}
+        last = {each.get_key_element(): each for each in OverridesParser.create(loader).parse_overrides([*overrides])}
         several = {key: each for key, each in last.items() if each.is_sweep_override()}
         for each in several.values():
             if each.is_interval_sweep():
@@ -78,20 +72,9 @@ def parse_sweep(overrides: Sequence[str]) -> Parsed:
             for key, each in several.items()
         }
     typed = {key: str(each.input_line) for key, each in several.items()}
-    empty = [typed[key] for key, values in swept.items() if not values]
-    if empty:
-        raise InputError(*(f"{each}: has no value" for each in empty))
+    if not all(swept.values()):
+        raise InputError(*(f"{typed[key]}: has no value" for key, values in swept.items() if not values))
     if prod(map(len, swept.values())) > MOST:
         widest = max(swept, key=lambda key: len(swept[key]))
         raise InputError(f"{typed[widest]}: too many runs; a sweep has at most {MOST:,}: split it")
-    return Parsed([str(each.input_line) for key, each in last.items() if key not in several], typed, swept)
-
-
-def _resolve(raw: dict[str, Any], known: dict[str, Config]) -> Config:
-    """Return the run that ``raw`` describes; runs that differ only in their seeds are checked together."""
-    settings = {key: value for key, value in raw.items() if key not in Config.SEEDS}
-    rest = json.dumps(settings, sort_keys=True, default=str)
-    if rest not in known:
-        known[rest] = resolve(raw)
-        return known[rest]
-    return known[rest].with_seeds(raw)
+    return [str(each.input_line) for key, each in last.items() if key not in several], typed, swept

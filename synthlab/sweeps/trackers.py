@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from contextvars import copy_context
 from copy import copy
-from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any, Literal
@@ -32,21 +31,13 @@ class Tracker(ABC):
 
     Example:
         >>> import synthlab
-        >>> class Say(synthlab.Tracker):
-        ...     def begin(self, config):
-        ...         print(f"seed {config.seed} begins")
-        ...     def point(self, step, loss):
-        ...         print(f"step {step}")
+        >>> class Last(synthlab.Tracker):
+        ...     def begin(self, config): ...
+        ...     def point(self, step, loss): ...
         ...     def end(self, record, error=None):
         ...         print(error or record.status)
-        >>> from synthlab.sweeps.trackers import Tracks
-        >>> records = synthlab.run(task="sum", seed=5, protocol={"steps": 2, "record_every": 1}, progress=False)
-        >>> with Tracks(Say(), [records[0].config]) as tracks:
-        ...     tracks.observe(1, [0.5])
-        ...     tracks.end(records)
-        seed 5 begins
-        step 1
-        finished
+        >>> Last().end(None, "out of memory")
+        out of memory
     """
 
     tag: str | None = None
@@ -55,12 +46,7 @@ class Tracker(ABC):
 
     @abstractmethod
     def begin(self, config: Config) -> None:
-        """Begin to follow a run that is about to train.
-
-        Args:
-            config: The run's config. A run that was interrupted, or whose record was removed, begins again under the
-                same ``config.id``.
-        """
+        """Begin to follow a run. One that was interrupted begins again under the same ``config.id``."""
 
     @abstractmethod
     def point(self, step: int, loss: float) -> None:
@@ -73,12 +59,7 @@ class Tracker(ABC):
 
     @abstractmethod
     def end(self, record: Record | None, error: str | None = None) -> None:
-        """End the run. No call follows it.
-
-        Args:
-            record: The run's record; None if it failed.
-            error: The reason, in one line, if there is no record.
-        """
+        """End the run, which has a ``record``, or failed with an ``error`` in one line. No call follows."""
 
 
 class _Logger(Tracker):
@@ -116,22 +97,17 @@ class WandB(_Logger):
         os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # with it, 30 runs end in 20 seconds, without in 2
         import wandb  # pyright: ignore[reportMissingImports] - an extra
 
-        settings = wandb.Settings(
-            silent=True,
-            console="off",
-            disable_git=True,
-            x_disable_stats=True,  # of the machine: the same for all runs of an ensemble
-            x_save_requirements=False,
-            init_timeout=30,  # seconds; the default is 90
-            finish_timeout=60,  # seconds, by default unlimited; the rest is on disk, for wandb sync
-            finish_timeout_raises=True,
-        )
+        # Nothing of the machine, which is the same for all runs of an ensemble; finishing may last a minute, and what
+        # is left then is on disk, for wandb sync.
+        limits: Any = {"init_timeout": 30, "finish_timeout": 60, "finish_timeout_raises": True}
+        quiet: Any = {"silent": True, "console": "off", "x_disable_stats": True, "x_save_requirements": False}
+        settings = wandb.Settings(disable_git=True, **quiet, **limits)
         wandb.setup()  # starts W&B's own process, which ends with this one
         wandb.termsetup(settings, None)  # otherwise W&B asks for an account on the terminal
         Path(self.about["dir"]).mkdir(parents=True, exist_ok=True)
-        tags = [self.tag] if self.tag else None
-        about = {**self.about, "settings": settings, "config": config.model_dump(), "tags": tags}
-        self.run = wandb.init(id=config.id, name=title(config), reinit="create_new", resume="allow", **about)
+        about: Any = {**self.about, "config": config.model_dump(), "tags": [self.tag] if self.tag else None}
+        again: Any = {"id": config.id, "reinit": "create_new", "resume": "allow"}
+        self.run = wandb.init(name=title(config), settings=settings, **about, **again)
         self.run.define_metric("length", hidden=True)
         self.run.define_metric("test/*", step_metric="length")
 
@@ -141,24 +117,21 @@ class WandB(_Logger):
 
 
 class Trackio(_Logger):
-    """Trackio, by Hugging Face: the curves of W&B, in files of this machine or in a Space.
-
-    The files are where Trackio keeps them (``TRACKIO_DIR``), so that ``trackio show`` finds them.
-    """
+    """Trackio, by Hugging Face: the curves of W&B, in files of this machine (``TRACKIO_DIR``) or in a Space."""
 
     def __init__(self, project: str, group: str | None = None, space_id: str | None = None):
         require("trackio", "trackio", what="tracker=trackio")
         self.about = {"project": project, "group": group, "space_id": space_id}
 
     def begin(self, config):
-        import trackio as wandb  # pyright: ignore[reportMissingImports] - an extra
+        import trackio  # pyright: ignore[reportMissingImports] - an extra
 
         settings = config.model_dump() | ({"tag": self.tag} if self.tag else {})
-        name = f"{title(config)} {config.id}"  # Trackio finds a run again by its name
         quiet = {"embed": False, "auto_log_gpu": False, "auto_log_cpu": False}
-        begin = partial(wandb.init, name=name, resume="allow", config=settings, **self.about, **quiet)
+        about = {**self.about, "config": settings, "resume": "allow", **quiet}
+        name = f"{title(config)} {config.id}"  # Trackio finds a run again by its name
         with redirect_stdout(StringIO()):
-            self.run = copy_context().run(begin)  # in one context, each run would end the one before
+            self.run = copy_context().run(lambda: trackio.init(name=name, **about))  # one run has a context of its own
 
     def end(self, record, error=None):
         super().end(record, error)
@@ -181,9 +154,7 @@ class TensorBoard(Tracker):
         from torch.utils.tensorboard import SummaryWriter
 
         settings = flatten(config.model_dump()) | {"tag": self.tag}
-        self.settings = {
-            key: value if isinstance(value, int | float) else str(value) for key, value in settings.items()
-        }
+        self.settings = {key: each if isinstance(each, int | float) else str(each) for key, each in settings.items()}
         self.writer = SummaryWriter(f"{self.folder}/{config.id}", purge_step=0)
 
     def point(self, step, loss):
@@ -261,11 +232,7 @@ def _attempt(tracker: Tracker, call: Callable[..., None], *arguments: Any) -> No
 
 
 def outcome(record: Record | None, error: str | None = None) -> dict[str, Any]:
-    """Return the summary of a run: its ``status`` and results.
-
-    A finished run has its ``horizon``, if any, and each metric at the last test length (``last_mse``, ...); a diverged
-    one has ``diverged_at``, a failed one ``error``.
-    """
+    """Return the summary of a run: its status, and its horizon and last metrics, ``diverged_at``, or its error."""
     if record is None:
         return {"status": "failed", "error": str(error)}
     if record.diverged_at is not None:
@@ -276,9 +243,8 @@ def outcome(record: Record | None, error: str | None = None) -> dict[str, Any]:
 
 def tests(record: Record | None) -> Iterator[tuple[int, dict[str, float]]]:
     """Yield each test length, and the metrics there by tag."""
-    if record is not None:
-        for row in record.metrics.to_dict("records"):
-            yield int(row.pop("length")), {f"test/{name}": value for name, value in row.items()}
+    for row in record.metrics.to_dict("records") if record is not None else ():
+        yield int(row.pop("length")), {f"test/{name}": value for name, value in row.items()}
 
 
 def title(config: Config) -> str:

@@ -69,7 +69,8 @@ class Replayed:
             self._compile(inputs)
         if self.captures and self.seen[key] > WARM and len(self.graphs) < MOST and self._capture(key, inputs):
             return self(*inputs)
-        inputs = inputs if self.compute is self.objective else _hold(inputs)  # another layout would be compiled anew
+        if self.compute is not self.objective:
+            inputs = tuple(_hold(inputs))  # another layout would be compiled anew
         # Gradients are summed up on the stream of the forward pass, so steps before a capture are not on another.
         self.stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.stream):

@@ -12,9 +12,7 @@ from synthlab.config.composition import conf_dir
 
 @pytest.fixture(scope="session")
 def config() -> tuple[Settings, Lessons]:
-    raw = {}
-    for name in ("story/lengths", "classroom"):
-        raw |= OmegaConf.to_container(OmegaConf.load(conf_dir() / f"{name}.yaml"))
+    raw = OmegaConf.to_container(OmegaConf.load(conf_dir() / "classroom.yaml"))
     return read_config({key: value for key, value in raw.items() if key not in ("defaults", "hydra")})
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from classroom.choices import Limit, read_sequence
+from classroom.choices import Chooser, Limit, read_sequence
 from classroom.lessons import words
 from support.configs import composed
 from synthlab.config.base import resolve
@@ -23,6 +23,13 @@ def test_every_lesson_can_be_set_by_hand(config, chooser):
             assert chooser.read(shown) == choice
             told = resolve(composed(*to_overrides(settings)))
             assert resolve(composed(*to_overrides(chooser.settings(choice)))) == told
+
+
+def test_a_lesson_beyond_the_controls_is_refused(config):
+    settings, lessons = config
+    mean = lessons.lessons["mean"].model_copy(update={"runs": [{"inputs.p": 0.3}]})
+    with pytest.raises(InputError, match=r"^lessons.mean.runs: inputs.p is not one of the page's controls$"):
+        Chooser(lessons.model_copy(update={"lessons": {"mean": mean}}), settings.limits)
 
 
 @pytest.mark.parametrize(("group", "name"), GROUPS)

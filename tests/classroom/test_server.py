@@ -22,7 +22,6 @@ from synthlab.errors import InputError
     [
         ("windows=100000000000", "windows=100000000000: must be less than"),
         ("address=nowhere.invalid", "address=nowhere.invalid"),
-        ("lessons.mean.runs=[{inputs.p: 0.3}]", "lessons.mean.runs: inputs.p is not one of the page's controls"),
         ("port=PORT", "port=PORT: cannot be served on address=127.0.0.1 (address already in use)"),
     ],
 )

@@ -2,21 +2,20 @@ import shlex
 from functools import cache
 
 import pytest
-from omegaconf import OmegaConf
 
 from classroom.lessons import story
 from classroom.lessons.lesson import Lessons
 from classroom.lessons.story import plan_lessons, train_and_view
 from support.pages import Page
 from synthlab.config.base import resolve
-from synthlab.config.composition import compose, conf_dir
+from synthlab.config.composition import compose
 from theory.closed_forms.least import least_error
 
 
 @cache
 def lessons() -> Lessons:
     """The lab's lessons."""
-    return Lessons.from_raw(OmegaConf.to_container(OmegaConf.load(conf_dir() / "story" / "lengths.yaml")))
+    return Lessons.read(None)
 
 
 @pytest.mark.slow

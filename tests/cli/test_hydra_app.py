@@ -14,34 +14,25 @@ from synthlab.storage.store import Store
 
 REFUSED_BY_THE_COMMAND = {
     "a misspelt key": (["model.widht=64"], "model.widht=64: unknown key, did you mean width.; choose from attention"),
-    "a key added by hand": (["+foo=1"], "foo=1: unknown key; choose from kind, task"),
     "an override that is none": (["task=["], r"task=\[: cannot be read; write key=value"),
-    "a word without value": (["task"], "task: cannot be read; write key=value"),
     "a key without name": (["=3"], "=3: cannot be read; write key=value"),
     "several values without -m": (["task=mean,sum"], "task=mean,sum: more than one value; add -m to sweep"),
     "a value that must be given": (["seed=???"], "seed: missing; must be given"),
     "a reference to nowhere": (["seed=${nope}"], r"seed=\$\{nope\}: Interpolation key 'nope' not found"),
-    "a group taken away": (["~encoding"], "encoding: missing; must be given"),
     "no folder for results": (["results="], "results=: must be the path of a folder"),
     "a list for a group": (["model=[1,2]"], r".*model=\[1,2\]: "),
-    "a kind that no run has, of one task": (["kind=nope"], "kind=nope: not known here"),
     "a kind that no run has, of several families": (["-m", "task=mean,copy", "kind=nope"], "kind=nope: not known here"),
     "an unknown way to try again": (["retry=always"], "retry=always: unknown; choose from none, failed"),
     "a launcher of a single run": (["hydra/launcher=joblib"], "hydra/launcher=joblib: applies only to sweeps"),
-    "a mode of a single run": (["hydra.mode=RUN"], "hydra.mode=RUN: applies only to sweeps; leave it out, or"),
     "a file that Hydra would unpickle": (["--experimental-rerun", "a.pickle"], "--experimental-rerun: would run"),
-    "a folder of configs that is not there": (["--config-dir", "/nowhere"], "Additional config directory '/nowhere'"),
+    "another sweeper": (["-m", "hydra/sweeper=basic"], "hydra/sweeper=basic: the lab has a sweeper of its own; leave"),
+    "a folder that is not there": (["--config-dir", "/nowhere"], "--config-dir /nowhere: there is no such folder"),
 }
 REFUSED_AS_A_RUN = {
     "an unknown task": (["task=maen"], "task=maen: unknown, did you mean mean.; choose from aa_star"),
-    "a misspelt group": (["encodng=rope"], "encodng=rope: unknown key, did you mean encoding."),
     "tests beyond the learned table": (
         ["encoding=learned", "encoding.table=40", "test_length=50"],
         "test_length=50: encoding=learned has 40 positions, .* lengths up to 38",
-    ),
-    "training beyond the learned table": (
-        ["encoding=learned", "encoding.table=8", "test_length=5"],
-        "train_length=10: encoding=learned has 8 positions, .* lengths up to 6",
     ),
     "a map whose domain the task leaves": (
         ["task=sum", "outrep=rsqrt", "outrep.shift=0"],
@@ -53,7 +44,6 @@ REFUSED_AS_A_RUN = {
     ),
     "too small a limit": (["task=length", "evaluation.largest=5"], "evaluation.largest=5: must be at least"),
     "an encoding for the theory's model": (["model=linear", "encoding=rope"], "model=linear: .* choose encoding=nope"),
-    "a length beyond any memory": (["test_length=1000000000000"], "test_length=1000000000000: must be less than"),
 }
 
 
@@ -69,16 +59,15 @@ def test_bad_input_is_refused_in_one_line_with_status_2_before_training(invoke, 
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.parametrize("given", ["workers=10000000", "nope=1"])
 @pytest.mark.parametrize(
     "command",
     ["synthlab run", "synthlab sweep", "figures", "experiments long_short_alignment", "theory", "walkthrough"],
 )
-def test_every_command_refuses_settings_before_it_trains(invoke, tmp_path, monkeypatch, command, given):
+def test_every_command_refuses_settings_before_it_trains(invoke, tmp_path, monkeypatch, command):
     monkeypatch.setattr(torch.Tensor, "backward", None)  # would raise
-    outcome = invoke(*command.split(), f"results={tmp_path}", given)
+    outcome = invoke(*command.split(), f"results={tmp_path}", "nope=1")
     assert (outcome.status, outcome.out) == (2, "")
-    assert outcome.err.startswith(f"error: {given}: ")
+    assert outcome.err.startswith("error: nope=1: ")
     assert len(outcome.err.splitlines()) == 1
     assert not list(tmp_path.iterdir())
 
@@ -164,21 +153,10 @@ def test_help_shows_what_applies_to_a_task_and_nothing_else(invoke, words, monke
         assert text not in outcome.out
 
 
-@pytest.mark.parametrize(
-    "words", [["task=mean"], ["task=copy"], ["task=text"], ["task=copy", "seed=3", "model.width=32"]]
-)
-def test_the_examples_of_help_change_what_they_set_and_can_be_run(invoke, words):
-    lines = invoke("synthlab", *words, "--help").out.partition("Examples\n")[2].splitlines()[:2]
-    before = compose(words)
-    for line in lines:
-        _, task, *overrides = line.split()
-        after = compose([task, *overrides])
-        resolve(after)
-        for override in overrides:
-            part, other = before, after
-            for key in override.partition("=")[0].split("."):
-                part, other = part[key], other[key]
-            assert part != other, override
+@pytest.mark.parametrize("words", [["task=mean"], ["task=copy"], ["task=text", "model.width=32"]])
+def test_the_example_of_help_can_be_run(invoke, words):
+    line, *_ = invoke("synthlab", *words, "--help").out.partition("Examples\n")[2].splitlines()
+    resolve(compose(line.split()[1:]))
 
 
 @pytest.mark.parametrize("task", ["mean", "copy", "text"])
@@ -190,52 +168,14 @@ def test_help_explains_every_key(invoke, task, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("file", "line"),
+    ("words", "line"),
     [
-        ("# @package _global_\nencoding: null\n", "protocol: missing; must be given"),  # it replaces the group's file
-        ("# @package _global_\nprotocol: {name: mine}\nencoding: null\n", "encoding=null: must be the name of a file"),
-        ("steps: 3\n", "protocol={'steps': 3}: must be the name of a file of that group"),
+        (["task=copi"], "error: task=copi: unknown, did you mean copy?"),
+        (["~encoding"], "error: encoding: missing; must be given"),
+        (["-m", "~seed", "task=copy,sort"], "error: seed: missing; must be given"),
     ],
 )
-@pytest.mark.parametrize("command", ["run", "sweep"])
-def test_help_with_a_file_that_drops_a_group_is_refused_in_one_line(invoke, tmp_path, command, file, line):
-    (tmp_path / "protocol").mkdir()
-    (tmp_path / "protocol" / "mine.yaml").write_text(file)
-    outcome = invoke("synthlab", command, "--config-dir", str(tmp_path), "protocol=mine", "--help")
+def test_help_refuses_what_a_run_refuses(invoke, words, line):
+    outcome = invoke("synthlab", *words, "--help")
     assert outcome.status == 2
-    assert outcome.err.startswith(f"error: {line}")
-    assert outcome.err.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("word", "line"),
-    [
-        *((f"~{key}", f"{key}: missing; must be given") for key in ("encoding", "seed", "protocol")),
-        ("kind=scalar", "kind=scalar: unknown; choose from regression, language, sequences"),
-    ],
-)
-def test_help_without_a_key_is_refused_in_one_line(invoke, word, line):
-    outcome = invoke("synthlab", word, "--help")
-    assert (outcome.status, outcome.err) == (2, f"error: {line}\n")
-
-
-def test_help_refuses_what_a_run_refuses(invoke):
-    outcome = invoke("synthlab", "task=copi", "--help")
-    assert outcome.status == 2
-    assert outcome.err.startswith("error: task=copi: unknown, did you mean copy?")
-
-
-def test_a_folder_of_the_users_own_with_the_name_of_a_key_is_named(invoke, quick, tmp_path):
-    (tmp_path / "own" / "results").mkdir(parents=True)
-    outcome = invoke("synthlab", *quick, "--config-dir", str(tmp_path / "own"))
-    assert outcome.status == 2
-    assert outcome.err.startswith(f"error: results={tmp_path}: Could not override 'results'. No match in the defaults")
-
-
-def test_hydras_own_sweeper_takes_tasks_of_several_families(invoke, quick, tmp_path):
-    short = [each for each in quick if not each.startswith("test_length")]
-    outcome = invoke(
-        "synthlab", "-m", "hydra/sweeper=basic", *short, "task=mean,copy", "train_length=4", "test_length=8"
-    )
-    assert (outcome.status, outcome.err) == (0, "")
-    assert len(list((tmp_path / "runs").iterdir())) == 2
+    assert outcome.err.startswith(line)

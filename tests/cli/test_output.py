@@ -45,7 +45,7 @@ def test_what_nobody_can_read_is_dropped(make, monkeypatch):
 
 
 @needs_full
-@pytest.mark.parametrize("arguments", [["--help"], ["--cfg", "job"], ["task=sum"], ["-m", "task=sum,mean"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["task=sum"], ["-m", "task=sum,mean"]])
 def test_a_full_disk_costs_no_status(invoke, quick, monkeypatch, arguments):
     with full() as out:
         monkeypatch.setattr(sys, "stdout", out)
@@ -90,10 +90,8 @@ def test_lines_keep_their_newlines_and_nothing_else_that_steers_a_terminal(capsy
 @pytest.mark.parametrize(
     ("program", "arguments"),
     [
-        ("synthlab", [f"task=a{STEERING}("]),
         ("synthlab", [f"task={STEERING}"]),
         ("collect", [STEERING]),
-        ("compare", ["{results}", "--where", f"tag={STEERING}"]),
         ("compare", ["{results}", "--where", f"task={STEERING}"]),
     ],
 )

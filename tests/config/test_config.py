@@ -73,26 +73,10 @@ def test_every_number_of_the_config_is_part_of_the_identity(key):
     assert resolve(composed(f"{key}={changed}")).id != config.id
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["stop.loss=0.1", "stop.every={}"],
-        ["task=copy", "stop.exact=0.9", "stop.every={}"],
-        ["encoding=t5", "encoding.furthest={}"],
-        ["encoding=rerope", "encoding.window={}"],
-        ["encoding=leaky_rerope", "encoding.trained={}"],
-        ["encoding=self_extend", "encoding.window={}", "encoding.group={}"],
-        ["encoding=yarn", "encoding.trained={}"],
-        ["encoding=clex", "encoding.trained={}"],
-        ["encoding=dynamic_ntk", "encoding.trained={}"],
-        ["task=text", "positions=cream", "positions.shared={}"],
-        ["task=text", "positions=cream", "positions.continuity={}"],
-    ],
-)
+@pytest.mark.parametrize("words", ["encoding=self_extend encoding.window={}", "task=copy stop.exact=0.9 stop.every={}"])
 def test_a_number_beyond_bounds_is_refused(words):
-    with pytest.raises(InputError) as refused:
-        resolve(compose([word.format(10**30) for word in words]))
-    assert all(f"={10**30}: must be less than " in line for line in refused.value.lines)
+    with pytest.raises(InputError, match=f"={10**30}: must be less than "):
+        resolve(compose(words.format(10**30).split()))
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hydra import compose as hydra_compose
-from omegaconf import OmegaConf
 
 from experiments.papers import papers
 from experiments.reference import ROOT, pages
@@ -29,8 +27,7 @@ from support.small import small
 from synthlab import run
 from synthlab.cli import studies
 from synthlab.config.base import resolve
-from synthlab.config.composition import Composer, compose, initialize_hydra, quote, to_overrides
-from synthlab.config.hydra_errors import LAUNCHERS, input_errors
+from synthlab.config.composition import LAUNCHERS, Composer, compose, quote, to_overrides
 from synthlab.huggingface.perplexity.settings import Settings
 from synthlab.studies.overrides import Overrides
 from synthlab.sweeps.sweep_grid import grid
@@ -78,9 +75,8 @@ def cases() -> Iterator[Any]:
 def workplace(tmp_path, monkeypatch):
     """A working folder with the files that pages speak of."""
     (tmp_path / "docs").symlink_to(ROOT / "docs")
-    for path, source in {"protocol/long.yaml": "protocol/lab.yaml", "story/mine.yaml": "story/lengths.yaml"}.items():
-        (tmp_path / "my-folder" / path).parent.mkdir(parents=True)
-        (tmp_path / "my-folder" / path).write_text((ROOT / "conf" / source).read_text())
+    (tmp_path / "my-folder" / "protocol").mkdir(parents=True)
+    shutil.copy(ROOT / "conf" / "protocol" / "lab.yaml", tmp_path / "my-folder" / "protocol" / "long.yaml")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     yield tmp_path
@@ -170,8 +166,7 @@ def check(command: str, arguments: list[str]) -> None:
     if command in ("evaluate", "extend") and not overrides:  # only named: it could not run without a model and texts
         return
     if command == "evaluate":  # its config has a folder of its own
-        with input_errors(strings), initialize_hydra("evaluate"):
-            Settings.from_raw(OmegaConf.to_container(hydra_compose("evaluate", strings), resolve=True))
+        Settings.from_raw(compose(strings, "evaluate", "evaluate"))
         return
     raw = compose([*path, *strings], HYDRA[command])
     if command == "run":
@@ -181,12 +176,13 @@ def check(command: str, arguments: list[str]) -> None:
 def check_study(overrides: list[str], named: list[str]) -> None:
     """Compose a study, and the runs of its first grids; raises InputError."""
     short = [override.partition("=")[2] for override in overrides if override.startswith("figure=")]
-    name, _, study = (f"output_alignment/{short[0]}" if short else (named or ["output_alignment"])[0]).partition("/")
+    short = [f"output_alignment/{'figure' if each.isdigit() else ''}{each}" for each in short]
+    name, _, study = [*short, *named, "output_alignment"][0].partition("/")
     study = study or ("quick" if "quick=true" in overrides else "default")
     words = [override for override in overrides if not override.startswith("figure=")]
     own = [word for word in words if studies.is_of_the_command(word)]
-    raw = compose([f"study={name}/{study}", *own], "study")
-    first = next(iter(papers()[name]().studies(raw["study"]).values()))
+    found = compose([f"study={name}/{studies.studies_of(name)[study]}", *own], "study")["study"]
+    first = papers()[name]().studies(found)[next(iter(studies.read_studies(name, study)))]
     of_runs = Overrides(word for word in words if word not in own)
     of_runs.check_all_taken(first.plan("s", of_runs, seeds=1).configs)
 

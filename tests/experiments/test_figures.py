@@ -18,8 +18,8 @@ from synthlab.studies.overrides import Overrides
 from synthlab.studies.plots import Series
 
 ALONE = (  # drawn only where asked for by name
-    *("ablation", "chosen", "learned", "maps", "mechanism"),
-    *("quick", "readout", "recipe", "training"),
+    *("ablation", "chosen", "figure1_recipe", "learned", "maps", "mechanism"),
+    *("quick", "readout", "training"),
 )
 
 
@@ -63,21 +63,18 @@ def test_every_figure_is_drawn_again_from_its_csvs(invoke, hasty, tmp_path, name
 
 
 def test_sets_of_figures():
-    paper, everything = (
-        [name.removeprefix("figure") for name in studies(PAPER, chosen)] for chosen in ("default", "all")
-    )
-    assert paper == [name for name in FIGURES if name.isdigit()]
-    assert sorted(everything) == [name for name in FIGURES if name not in ALONE]
+    assert [*studies(PAPER)] == ["figure1", "figure3", "figure4", "figure5"]
+    assert sorted(studies(PAPER, "all")) == [name for name in FIGURES if name not in ALONE]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ("output_alignment/9", "output_alignment/9: unknown study"),
-        ("output_alignment/1 seeds=0", "seeds=0: "),
-        (f"output_alignment/1 first_seed={2**63 - 1} seeds=2", f"first_seed={2**63 - 1}: must be at most"),
+        ("output_alignment/figure1 seeds=0", "seeds=0: "),
+        (f"output_alignment/figure1 first_seed={2**63 - 1} seeds=2", f"first_seed={2**63 - 1}: must be at most"),
         ("output_aligment", "output_aligment: unknown paper"),
-        ("replot=true output_alignment/1 seeds=1", "replot=true: 13 of 13 runs "),
+        ("replot=true output_alignment/figure1 seeds=1", "replot=true: 13 of 13 runs "),
     ],
 )
 def test_bad_input_is_refused_in_one_line(invoke, quick, tmp_path, arguments, message):
@@ -91,7 +88,7 @@ def test_bad_input_is_refused_in_one_line(invoke, quick, tmp_path, arguments, me
 def test_unwritable_folder_is_refused_before_training(invoke, quick, tmp_path):
     (tmp_path / "output_alignment").mkdir()
     (tmp_path / "output_alignment" / "figures").write_text("in the way")
-    outcome = invoke("experiments", *quick, "output_alignment/1", "seeds=1")
+    outcome = invoke("experiments", *quick, "output_alignment/figure1", "seeds=1")
     assert outcome.status == 2
     assert len(outcome.err.splitlines()) == 1
     assert not (tmp_path / "runs").exists()

@@ -8,7 +8,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from experiments.papers import papers
-from support.figures import files_of, planned, studies
+from support.figures import names_of, planned, studies
 from support.hasty import hastily
 from synthlab.cli.studies import studies_of
 from synthlab.config.composition import compose
@@ -75,17 +75,17 @@ def test_command_writes_tables_and_claims(invoke, hasty, own, tmp_path):
 @pytest.mark.parametrize("name", ["crasp", "nope", "chomsky"])
 @pytest.mark.parametrize("study", ["tasks", "quick"])
 def test_every_paper_in_two_steps(name, study, invoke, hasty, tmp_path):
-    ((key, paper),) = compose([f"study={name}/{study}"], "study")["study"].items()
+    paper = compose([f"study={name}/default"], "study")["study"][study]
     first: dict[str, str] = {}  # the first task of each claim; all of them would take a minute
     for task, about in paper["tasks"].items():
         first |= dict.fromkeys(set(about.get("claims", [])) - set(first), task)
     paper["tasks"] = {task: about for task, about in paper["tasks"].items() if task in first.values()}
     (tmp_path / "study" / name).mkdir(parents=True)
-    OmegaConf.save({key: paper}, tmp_path / "study" / name / "part.yaml")
+    OmegaConf.save({study: paper}, tmp_path / "study" / name / "part.yaml")
     given = ["--config-dir", str(tmp_path), f"{name}/part", "seeds=1", "workers=1", f"results={tmp_path}"]
     outcome = invoke("experiments", *given)
     assert (outcome.status, outcome.err.count("Traceback")) == (0, 0), outcome.err
-    table = pd.read_csv(tmp_path / name / "figures" / f"{key}_table.csv")
+    table = pd.read_csv(tmp_path / name / "figures" / f"{study}_table.csv")
     assert table["task"].unique().tolist() == list(paper["tasks"])
     for claim in {claim for task in paper["tasks"].values() for claim in task["claims"]}:
         assert re.search(rf"^{name}\.{claim} \(", outcome.out, re.M)
@@ -121,7 +121,7 @@ def test_every_claim_belongs_to_a_study(name):
     paper = papers()[name]()
     for claim in paper.claims.values():
         assert all([claim.statement.endswith("."), claim.where, claim.quantity, claim.why])
-    every = [study for file in files_of(name) for study in studies(paper, file).values()]
+    every = [study for each in names_of(name) for study in studies(paper, each).values()]
     used = [
         {claim for grid in study.grids.values() for claim in grid.claims}.union(*study.together.values())
         for study in every

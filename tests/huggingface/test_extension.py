@@ -84,7 +84,7 @@ def check(lab, outcome, output: Path) -> dict:
         "recipe=cream window=48",
         "recipe=clex alignment.alpha=0.1",
         "recipe=longqlora adapters.rank=2 dtype=bfloat16",
-        "adapters=qlora adapters.rank=2 merge=false",
+        "adapters=lora adapters.base=nf4 adapters.rank=2 merge=false",
         "adapters=lora adapters.layers=[q_proj] adapters.train=[norms] merge=false method=clex positions=clex",
     ],
 )
@@ -110,7 +110,7 @@ def test_every_method_and_recipe_trains_and_loads(lab, extend, tmp_path, words):
     [
         "positions=cream alignment.alpha=0.1",
         "method=clex positions=clex",
-        "adapters=qlora adapters.rank=2 positions=randpos merge=false",
+        "adapters=lora adapters.base=nf4 adapters.rank=2 positions=randpos merge=false",
     ],
 )
 def test_a_resumed_training_equals_an_uninterrupted_one(lab, extend, tmp_path, words):

@@ -359,7 +359,7 @@ def test_memory_serves_one_process():
     [
         ("synthlab", "is lost when the command ends; give a folder"),
         ("synthlab -m seed=0,1", "is lost when the command ends; give a folder"),
-        ("experiments output_alignment/1", "must be a folder of this machine here"),
+        ("experiments output_alignment/figure1", "must be a folder of this machine here"),
         ("theory", "must be a folder of this machine here"),
     ],
 )

@@ -42,26 +42,17 @@ def test_overrides_hold_for_every_run_and_are_refused_against_the_grid():
 
 
 def test_an_arm_s_settings_take_the_place_of_any_others():
-    grid = Grid(fixed={"train_length": 5}, arms={"as it is": {}, "longer": {"train_length": 6}}, vary={"task": ["sum"]})
-    found = cells(grid)
-    assert [(cell.arm, cell.configs[0].train_length) for cell in found] == [("as it is", 5), ("longer", 6)]
-
-
-def test_an_arm_s_member_of_a_group_replaces_another_with_all_its_settings():
-    grid = Grid(fixed={"encoding": {"name": "rope", "base": 7.0}}, arms={"rope": {}, "alibi": {"encoding": "alibi"}})
-    assert [cell.configs[0].encoding["name"] for cell in cells(grid)] == ["rope", "alibi"]
-    assert [cell.configs[0].encoding.get("base") for cell in cells(grid)] == [7.0, None]
+    fixed = {"train_length": 5, "encoding": {"name": "rope", "base": 7.0}}
+    arms = {"as it is": {}, "longer": {"train_length": 6}, "alibi": {"encoding": "alibi"}}
+    found = [(cell.arm, cell.configs[0]) for cell in cells(Grid(fixed=fixed, arms=arms, vary={"task": ["sum"]}))]
+    assert [(arm, run.train_length) for arm, run in found] == [("as it is", 5), ("longer", 6), ("alibi", 5)]
+    assert [run.encoding.get("base") for _, run in found] == [7.0, 7.0, None]  # another member with all its settings
 
 
 def test_a_seed_that_is_set_apart_is_the_same_in_every_run_of_a_series():
     one_test = cells(Grid(fixed={"task": "sum"}, vary={"weight_seed": [0, 5]}), "test_seed=0", seeds=2)
     found = [[[c.seed, c.weight_seed, c.data_seed, c.test_seed] for c in cell.configs] for cell in one_test]
     assert found == [[[0, 0, 0, 0], [1, 0, 1, 0]], [[0, 5, 0, 0], [1, 5, 1, 0]]]
-
-
-def test_the_same_run_twice_would_pass_for_a_seed():
-    with pytest.raises(InputError, match="study.s: two series have the same run; leave one out"):
-        cells(Grid(vary=[{"encoding": ["nope", "rope"]}, {"encoding": ["rope"]}]), seeds=2)
 
 
 def test_a_tuned_series_is_taken_under_its_best_setting():
@@ -92,6 +83,11 @@ def test_a_tuned_series_is_taken_under_its_best_setting():
 def test_what_does_not_belong_in_a_grid_is_refused(parts, message):
     with pytest.raises(InputError, match=message):
         Grid(**parts).check_settings("study.s", {"1a": None, "1b": None})
+
+
+def test_the_same_run_twice_would_pass_for_a_seed():
+    with pytest.raises(InputError, match="study.s: two series have the same run; leave one out"):
+        cells(Grid(vary=[{"encoding": ["nope", "rope"]}, {"encoding": ["rope"]}]), seeds=2)
 
 
 def test_a_setting_of_a_group_outlives_the_choice_of_its_member_and_must_fit_it():

@@ -32,7 +32,7 @@ FEW = [Check("f <g>", np.array([1.5, 0.5, np.nan, 2.5]), high=0.5), Check("h", n
 @pytest.mark.slow
 def test_report_is_whole(invoke, tmp_path):
     arguments = [*to_overrides(QUICK), "test_length=20", "seeds=1", "workers=1", f"results={tmp_path}"]
-    outcome = invoke("experiments", "output_alignment/1", *arguments)
+    outcome = invoke("experiments", "output_alignment/figure1", *arguments)
     assert outcome.status == 0
     text = (tmp_path / "output_alignment" / "report.html").read_text()
     page = Page(text)
@@ -49,7 +49,7 @@ def test_report_is_whole(invoke, tmp_path):
         assert f'download="{name}"' in text
     assert "protocol.steps" in words
     assert "synthlab study " in words
-    assert "output_alignment/1 protocol.steps=4" in words
+    assert "output_alignment/figure1 protocol.steps=4" in words
     table = pd.read_csv(tmp_path / "output_alignment" / "claims.csv")
     assert set(table["claim"]) == {
         f"output_alignment.{id}" for id in ("1a", "1b", "1c", "1c+", "1c_reciprocal", "slow", "q")

@@ -3,9 +3,7 @@
 import copy
 from functools import wraps
 
-from hydra.core.global_hydra import GlobalHydra
-
-from synthlab.config import composition
+from synthlab.config import composition, families
 
 
 def keep_what_is_composed() -> None:
@@ -14,20 +12,12 @@ def keep_what_is_composed() -> None:
     compose, kept = composition.compose, {}
 
     @wraps(compose)
-    def remembered(overrides: list[str], name: str = "config") -> dict:
-        asked = (*overrides, name)
-        if _searches_elsewhere() or any(given.startswith("hydra.searchpath=") for given in overrides):
-            return compose(overrides, name)
+    def remembered(overrides: list[str] = (), *given: object, **how: object) -> dict:
+        asked = (*overrides, *given, *how.items())
+        if families.own_folders or any(each.startswith("hydra.searchpath=") for each in overrides):
+            return compose(overrides, *given, **how)
         if asked not in kept:
-            kept[asked] = compose(overrides, name)
+            kept[asked] = compose(overrides, *given, **how)
         return copy.deepcopy(kept[asked])
 
     composition.compose = remembered
-
-
-def _searches_elsewhere() -> bool:
-    """Whether the Hydra application that runs, if one does, was given config files of the user's own."""
-    if not GlobalHydra.instance().is_initialized():
-        return False
-    path = GlobalHydra.instance().config_loader().get_search_path().get_path()
-    return any(each.provider == "command-line" for each in path)  # as Hydra calls what --config-dir adds

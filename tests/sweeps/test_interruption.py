@@ -14,7 +14,7 @@ import pytest
 from support.processes import needs_proc, wait_for
 from synthlab.storage.store import Store
 
-FIGURE = ["-m", "experiments", "output_alignment/1", "seeds=1", "protocol.steps=200"]
+FIGURE = ["-m", "experiments", "output_alignment/figure1", "seeds=1", "protocol.steps=200"]
 # One task of each family.
 SWEEP = ["-m", "synthlab", "-m", "task=length,copy,text", "encoding=nope,rope", "seed=range(3)", "protocol.steps=150"]
 SWEEP += ["model.width=16", "model.depth=1", "model.heads=2"]

@@ -12,7 +12,7 @@ import pytest
 from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
 
-from synthlab.config.hydra_errors import LAUNCHERS
+from synthlab.config.composition import LAUNCHERS
 from synthlab.storage.store import Store
 
 SWEEP = ["task=mean,length", "encoding=nope,rope", "seed=range(3)", "protocol.steps=50", "evaluation.sequences=8"]
@@ -101,7 +101,7 @@ def test_a_sweep_makes_the_same_records_through_every_launcher(tmp_path, serial,
     if launcher != "basic":
         needs(launcher)
     # Jobs find their files whatever the folder is called; only sbatch takes no spaces.
-    results = tmp_path / ("results" if launcher == "submitit_slurm" else "re sults, odd=name")
+    results = tmp_path / ("results" if launcher == "slurm" else "re sults, odd=name")
     how = [f"hydra/launcher={launcher}", "workers=2"]
     done = sweep(results, *how, "tag=pilot", **slurm)
     assert done.returncode == 0, done.stderr
@@ -119,11 +119,11 @@ def test_a_sweep_makes_the_same_records_through_every_launcher(tmp_path, serial,
 
 @pytest.mark.slow
 def test_the_runs_of_a_lost_node_are_missing_until_the_same_sweep_trains_them(tmp_path, serial, slurm):
-    needs("submitit_slurm")
-    how = ["hydra/launcher=submitit_slurm", "hydra.launcher.array_parallelism=2", "hydra.launcher.partition=short"]
+    needs("slurm")
+    how = ["hydra/launcher=slurm", "hydra.launcher.array_parallelism=2", "hydra.launcher.partition=short"]
     done = sweep(tmp_path, *how, **slurm, FAKE_LOST="1")
     assert done.returncode == 1, done.stderr
-    assert "failed: submitit_slurm ended early (UncompletedJobError: " in done.stderr
+    assert "failed: slurm ended early (UncompletedJobError: " in done.stderr
     assert len(list(Store(tmp_path).ids())) == RUNS / 2
     assert f"missing: {RUNS // 2} of {RUNS} runs; the same command goes on from there" in done.stderr
     again = sweep(tmp_path, *how, **slurm)
@@ -152,7 +152,8 @@ def test_a_run_that_kills_its_job_costs_no_other(tmp_path, launcher):
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_a_launcher_that_is_not_installed_is_refused_with_what_to_install(invoke, quick, monkeypatch, launcher):
     Plugins.instance()  # registers the launchers that are
-    monkeypatch.delitem(ConfigStore.instance().repo["hydra"]["launcher"], f"{launcher}.yaml", raising=False)
+    for name in (launcher, "submitit_slurm"):  # the second is what conf/hydra/launcher/slurm.yaml builds on
+        monkeypatch.delitem(ConfigStore.instance().repo["hydra"]["launcher"], f"{name}.yaml", raising=False)
     monkeypatch.setattr("synthlab.errors.find_spec", lambda _: None)
     outcome = invoke("synthlab", *quick, "-m", "seed=0,1", f"hydra/launcher={launcher}")
     extra, package = LAUNCHERS[launcher]

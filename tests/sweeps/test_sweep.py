@@ -14,7 +14,7 @@ import synthlab
 from support.configs import EXPLOSIVE, config
 from support.processes import at_once
 from support.records import record
-from synthlab.config.composition import compose_raw
+from synthlab.config.composition import compose
 from synthlab.errors import RunsFailed
 from synthlab.storage.store import Store
 from synthlab.sweeps.ranking import rank_runs, render_rankings, summarize_run
@@ -222,4 +222,4 @@ def test_a_sweep_with_diverged_runs_says_so(invoke, quick):
 
 
 def test_threads_may_compose_at_once():
-    assert at_once([lambda seed=seed: compose_raw([f"seed={seed}"]).seed for seed in range(4)]) == [0, 1, 2, 3]
+    assert at_once([lambda seed=seed: compose([f"seed={seed}"])["seed"] for seed in range(4)]) == [0, 1, 2, 3]

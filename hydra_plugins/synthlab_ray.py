@@ -1,14 +1,10 @@
-"""A Hydra launcher that runs jobs as Ray tasks.
-
-It differs from the published one, hydra-ray-launcher 1.2.2, in its dependencies (only Ray: that one installs 55
-packages, among them Amazon's, and a cloudpickle that joblib refuses) and in that a lost job ends no other.
-"""
+"""A Hydra launcher that runs jobs as Ray tasks. The published one, hydra-ray-launcher, installs 55 more packages."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from hydra.core.singleton import Singleton
-from hydra.core.utils import JobReturn, JobStatus, run_job, setup_globals
+from hydra.core.utils import JobReturn, run_job, setup_globals
 from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf, open_dict
@@ -20,49 +16,33 @@ class RayLauncher(Launcher):
     """Jobs as tasks of a Ray. ``init`` are arguments of ``ray.init``, ``remote`` those of ``ray.remote``."""
 
     def __init__(self, init: DictConfig, remote: DictConfig):
-        self.init: dict[str, Any] = OmegaConf.to_container(init, resolve=True)
-        self.remote: dict[str, Any] = OmegaConf.to_container(remote, resolve=True)
+        self.init: Any = OmegaConf.to_container(init, resolve=True)
+        self.remote: Any = OmegaConf.to_container(remote, resolve=True)
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         """Store what Hydra passes before it launches."""
         self.context, self.task, self.config = hydra_context, task_function, config
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        """Run a job for each of ``job_overrides``, and wait for all.
-
-        A job whose worker died too often has failed, with Ray's error; the others continue.
-        """
+        """Run a job for each of ``job_overrides``. Raises Ray's error for a lost job, after the others have ended."""
         import ray
 
-        setup_globals()
         is_own = self.init.get("address") == "local"
         ray.init(**{key: value for key, value in self.init.items() if is_own or key not in OWN})
         try:
-            submit = ray.remote(**self.remote)(_run).remote
-            tasks = []
+            submit, tasks = ray.remote(**self.remote)(_run).remote, []
             for number, overrides in enumerate(job_overrides, initial_job_idx):
                 config = self.context.config_loader.load_sweep_config(self.config, list(overrides))
                 with open_dict(config):
                     config.hydra.job.id, config.hydra.job.num = str(number), number
                 tasks.append(submit(self.context, config, self.task, Singleton.get_state()))
-            return [_wait(task) for task in tasks]
+            ray.wait(tasks, num_returns=len(tasks))
+            return ray.get(tasks)
         finally:
             ray.shutdown()
 
 
 def _run(context: HydraContext, config: DictConfig, task: TaskFunction, state: Any) -> JobReturn:
-    """Run a task in a worker of Ray."""
     setup_globals()
     Singleton.set_state(state)
     return run_job(task, config, "hydra.sweep.dir", "hydra.sweep.subdir", context)
-
-
-def _wait(task: Any) -> JobReturn:
-    import ray
-
-    try:
-        return ray.get(task)
-    except ray.exceptions.RayError as error:
-        lost = JobReturn(status=JobStatus.FAILED)
-        lost.return_value = error
-        return lost

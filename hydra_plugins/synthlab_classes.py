@@ -1,7 +1,5 @@
 """Classes of the user as configs of Hydra: ``encoding=mine:LogDistance encoding.scale=2``."""
 
-import re
-
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.object_type import ObjectType
 from hydra.plugins.config_source import ConfigResult, ConfigSource
@@ -9,8 +7,6 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import OmegaConf
 
 from synthlab.config.families import class_groups, conf_dir, describe_class
-
-NAMED = re.compile(r"(?P<group>\w+)/(?P<name>[A-Za-z_][\w.]*:[A-Za-z_]\w*)")
 
 
 class ClassSource(ConfigSource):
@@ -23,14 +19,12 @@ class ClassSource(ConfigSource):
 
     def load_config(self, config_path: str) -> ConfigResult:
         """Import the class, and return its config. Raises InputError if it cannot be imported."""
-        found = NAMED.fullmatch(config_path)
-        config = OmegaConf.create(describe_class(**found.groupdict()) if found else {})
+        config = OmegaConf.create(describe_class(*config_path.split("/", 1)))
         return ConfigResult(self.provider, f"class://{config_path}", config, {"package": None})
 
     def is_config(self, config_path: str) -> bool:
         """Return True for the name of a class in a group of classes."""
-        found = NAMED.fullmatch(config_path)
-        return found is not None and found["group"] in class_groups()
+        return ":" in config_path and config_path.partition("/")[0] in class_groups()
 
     def is_group(self, config_path: str) -> bool:
         """Return False: the groups are those of conf/."""
@@ -50,5 +44,5 @@ class ClassSearchPath(SearchPathPlugin):
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         """Append the source of classes behind ``conf/``."""
-        if any(str(each.path).startswith((str(conf_dir()), f"file://{conf_dir()}")) for each in search_path.get_path()):
+        if any(str(each.path).removeprefix("file://").startswith(str(conf_dir())) for each in search_path.get_path()):
             search_path.append("synthlab", "class://")

@@ -1,1 +1,0 @@
-"""The package in which Hydra finds the sweeper."""
