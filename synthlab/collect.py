@@ -54,7 +54,7 @@ def collect(results: str | os.PathLike[str], out: str | os.PathLike[str], where:
     if out.suffix not in SUFFIXES:
         raise InputError(f"out={out}: must end in {' or '.join(SUFFIXES)}")
     store = Store(results)
-    if not store.exists():
+    if store.files.local is not None and not store.files.local.exists():
         raise InputError(f"results={results}: there is no such folder")
     collection = Collection(store, where)
     partial = out.with_name(f".partial-{out.name}-{secrets.token_hex(4)}")

@@ -48,7 +48,7 @@ def time_command(arguments: list[str], one_core: bool = False, sampled: bool = T
         seconds = time.perf_counter() - started
         if process.returncode:
             raise subprocess.CalledProcessError(process.returncode, command)
-        records = list(Store(results))
+        records = list(Store(results).read_all())
         busy = sum(each.seconds for each in records)
         return Cost(seconds, memory / MIB, len(records), busy)
 

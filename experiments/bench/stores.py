@@ -8,7 +8,8 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from synthlab import load_records
 from synthlab.collect import collect
 from synthlab.config.base import Config, resolve
 from synthlab.config.composition import compose
-from synthlab.output import say
+from synthlab.output import say, tell
 from synthlab.regression.config import METRICS
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
@@ -31,11 +32,11 @@ TASKS, ENCODINGS = ("mean", "length", "sum"), ("nope", "alibi", "rope", "learned
 GROUP, ASKED, TRAINED = 500, 1000, 2000  # runs of an ensemble, of a sweep in a large store, and of two steps
 
 
-def make_configs(number: int, *more: str) -> list[Config]:
-    """Return runs of the lab's default protocol: tasks and encodings, one after the other, each with as many seeds."""
+def make_configs(number: int, *more: str) -> Iterator[Config]:
+    """Yield runs of the lab's default protocol: tasks and encodings, one after the other, each with as many seeds."""
     kinds = [resolve(compose([f"task={task}", f"encoding={name}", *more])) for task in TASKS for name in ENCODINGS]
     each = -(-number // len(kinds))
-    return [kind.with_seeds({"seed": seed}) for kind in kinds for seed in range(each)][:number]
+    return islice((kind.with_seeds({"seed": seed}) for kind in kinds for seed in range(each)), number)
 
 
 def make_record(config: Config, numbers: np.random.Generator) -> Record:
@@ -55,22 +56,27 @@ def costs(number: int) -> dict[str, Any]:
     """Return the costs of a store with ``number`` records: seconds, MiB, files."""
     asked, numbers = make_configs(number), np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
-        store, out, seconds = Store(folder), Path(folder, "runs.parquet"), 0.0
-        for begin in range(0, number, GROUP):
-            records = [make_record(config, numbers) for config in asked[begin : begin + GROUP]]
-            seconds += time_task(lambda records=records: store.write(*records))
+        store, out, seconds, processor = Store(folder), Path(folder, "runs.parquet"), 0.0, 0.0
+        while group := [make_record(config, numbers) for config in islice(asked, GROUP)]:
+            began = time.process_time()
+            seconds += time_task(lambda records=group: store.write(*records))
+            processor += time.process_time() - began
         files = [path.stat().st_blocks * 512 for path in Path(folder, "runs").iterdir()]
-        found = {"records": number, "write_seconds": seconds, "files": len(files), "disk_mib": sum(files) / MIB}
-        found["list_seconds"] = time_task(lambda: Store(folder).find_recorded({each.id: each for each in asked}))
-        few = asked[:: -(-number // ASKED)]
+        found = {"records": number, "write_seconds": seconds, "write_cpu_seconds": processor}
+        found |= {"files": len(files), "disk_mib": sum(files) / MIB}
+        few = list(islice(make_configs(number), 0, None, -(-number // ASKED)))
         tasks = {
+            "nothing": lambda: None,  # the memory of the imports
+            "list": lambda: Store(folder).ids(),
             "sweep": lambda: Sweep(few, Store(folder), keep=lambda record: record).prepare(),
-            "parquet": lambda: collect(folder, out),
-            "one_length": lambda: load_records(folder, f"length={asked[0].test_length}"),
+            "one_length": lambda: load_records(folder, f"length={few[0].test_length}"),
             "one_seed": lambda: load_records(folder, "seed=0"),
+            "parquet": lambda: collect(folder, out),
         }
         for name, task in tasks.items():
-            found[f"{name}_seconds"], found[f"{name}_peak_mib"] = time_in_process(task)
+            measured = time_in_process(task)
+            found |= {f"{name}_{unit}": value for unit, value in measured.items()}
+            tell(f"{number:,} records: {name}: {', '.join(f'{value:.1f} {unit}' for unit, value in measured.items())}")
         return found
 
 
@@ -81,13 +87,15 @@ def time_task(task: Callable[[], Any]) -> float:
     return time.perf_counter() - began
 
 
-def time_in_process(task: Callable[[], Any]) -> tuple[float, float]:
-    """Return the seconds of ``task`` and the peak memory, in MiB, of a separate process that runs it."""
+def time_in_process(task: Callable[[], Any]) -> dict[str, float]:
+    """Return the seconds of ``task`` in a process of its own, those of its processor, and its peak memory in MiB."""
     context = get_context("fork")  # with fork, the task need not be pickled
     queue = context.Queue()
 
     def work() -> None:
-        queue.put((time_task(task), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+        seconds, usage = time_task(task), resource.getrusage(resource.RUSAGE_SELF)
+        processor = usage.ru_utime + usage.ru_stime
+        queue.put({"seconds": seconds, "cpu_seconds": processor, "peak_mib": usage.ru_maxrss / 1024})
 
     process = context.Process(target=work)
     process.start()
@@ -98,7 +106,7 @@ def time_in_process(task: Callable[[], Any]) -> tuple[float, float]:
 
 def time_short_runs(number: int = TRAINED) -> dict[str, Any]:
     """Return the seconds of runs of two steps on one core, and those of their training and testing alone."""
-    short = make_configs(number, "protocol.steps=2", "protocol.record_every=1")
+    short = list(make_configs(number, "protocol.steps=2", "protocol.record_every=1"))
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
         records = ensure(short, Store(folder), progress=False)

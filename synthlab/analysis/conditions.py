@@ -3,19 +3,16 @@
 import operator
 import re
 from collections.abc import Collection, Iterable, Mapping
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from synthlab.config.argument_checks import read_list, shorten
 from synthlab.config.registry import did_you_mean, show
 from synthlab.errors import InputError
 
 COMPARED = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 OPERATORS = ("=", "!=", *COMPARED)
-MOST = 100_000  # the most values of a condition, and the most conditions
 Where = str | Iterable[str] | Mapping[str, Any] | None
 
 
@@ -55,12 +52,9 @@ def conditions(where: Where) -> list[Condition]:
     if where is None:
         return []
     if isinstance(where, Mapping):
-        return [Condition(str(name), "=", tuple(map(to_text, _read_values(value)))) for name, value in where.items()]
-    texts = [where] if isinstance(where, str) else read_list("where", where, MOST)
-    for text in texts:
-        if not isinstance(text, str):
-            raise InputError(f"where={shorten(text)}: must be a text, such as task=length")
-    return [_condition(word) for text in texts for word in text.split()]
+        return [Condition(str(name), "=", _to_texts(value)) for name, value in where.items()]
+    texts = [where] if isinstance(where, str) else where
+    return [_condition(word) for text in texts for word in str(text).split()]
 
 
 def select_rows(table: pd.DataFrame, where: Where) -> pd.DataFrame:
@@ -89,13 +83,9 @@ def _condition(word: str) -> Condition:
     return Condition(column, sign, values)
 
 
-def _read_values(value: Any) -> list[Any]:
-    """Return a list of one value or several: numbers, texts, truth values or None. Raises InputError."""
-    values = read_list("where", value, MOST) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
-    for each in values:
-        if not (each is None or each is pd.NA or isinstance(each, str | Real | np.bool_)):
-            raise InputError(f"where={shorten(each)}: must be a number, a text, a truth value or None")
-    return values
+def _to_texts(value: Any) -> tuple[str, ...]:
+    """Return one value or several as they are written on a command line."""
+    return tuple(map(to_text, [value] if isinstance(value, str) or not isinstance(value, Iterable) else value))
 
 
 def _number(value: Any) -> float | None:

@@ -174,14 +174,3 @@ def format_own_traceback(error: BaseException) -> list[str]:
 
 def _is_behind(module: str) -> bool:
     return is_labs(module) or module.partition(".")[0] in ("hydra", "__main__")
-
-
-def without_sources(config: Any) -> Any:
-    """Return a plain config without the hashes of sources: it is the same for all sources of its classes."""
-    if isinstance(config, list):
-        return [without_sources(each) for each in cast(list[Any], config)]
-    if not isinstance(config, Mapping):
-        return config
-    values = cast(Mapping[str, Any], config)
-    own = any(is_own(values.get(key)) for key in ("name", "optimizer"))
-    return {key: without_sources(value) for key, value in values.items() if not (own and key == HASH)}

@@ -7,12 +7,9 @@ then another process may take its place. In an object store there are no claims.
 
 import os
 import platform
-import re
-import secrets
 import time
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,28 +68,21 @@ class Claims:
                 _release(self.folder / identity)
 
     def _take(self, path: Path) -> bool:
-        for _ in range(2):
-            try:
-                with open(path, "x") as file:
-                    _held.add(path)
-                    file.write(_sign(0))
-                return True
-            except FileExistsError:
-                claim = _read(path)
-            except OSError:  # a full disk
-                _release(path)
-                raise
-            if claim is not None and claim.alive:
-                return False
-            grave = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
-            with suppress(FileNotFoundError):  # another process was faster
-                path.rename(grave)
-                claim = _read(grave)
-                if claim is not None and claim.alive:  # it was, and this is its claim
-                    grave.rename(path)
-                    return False
-                grave.unlink()
-        return False
+        claim = _read(path)
+        if claim is not None and claim.alive:
+            return False
+        if claim is not None:  # two processes that do so at once may both train the run, which loses nothing
+            path.unlink(missing_ok=True)
+        try:
+            with open(path, "x") as file:
+                _held.add(path)
+                file.write(_sign(0))
+        except FileExistsError:
+            return False
+        except OSError:  # a full disk
+            _release(path)
+            raise
+        return True
 
 
 def release_all() -> None:
@@ -108,46 +98,33 @@ def _release(path: Path) -> None:
 
 
 def _sign(share: float) -> str:
-    return f"{_machine()} {os.getpid()} {_read_start(os.getpid())} {share:.3f}\n"
+    return f"{platform.node()} {os.getpid()} {_read_start(os.getpid())} {share:.3f}\n"
 
 
 def _read(path: Path) -> Claim | None:
     """Return a claim; None if there is none."""
     try:
-        words, written = path.read_text(errors="replace").split(), path.stat().st_mtime
+        text, written = path.read_text(errors="replace"), path.stat().st_mtime
     except OSError:
         return None
-    if len(words) == 4 and words[0] == _machine() and words[1].isdigit():
-        alive = words[2] == _read_start(int(words[1]))
-    else:  # of another machine, or being written
-        alive = time.time() - written < SILENT
-    done = words[3] if len(words) == 4 and re.fullmatch(r"[01]\.\d{3}", words[3]) else "0"
-    return Claim(alive, float(done))
-
-
-@cache
-def _machine() -> str:
-    """Return a name of this machine, unique until it restarts. It differs between containers of one host name."""
-    parts = [platform.node()]
-    with suppress(OSError):
-        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8])
-        parts.append(str(os.stat("/proc/self/ns/pid").st_ino))
-    return re.sub(r"[^\w.]", "_", "-".join(parts))
+    alive, share = time.time() - written < SILENT, 0.0  # of another machine, or being written
+    with suppress(ValueError):
+        machine, pid, start, done = text.split()
+        share = float(done)
+        if machine == platform.node():
+            alive = start == _read_start(int(pid))
+    return Claim(alive, share)
 
 
 def _read_start(pid: int) -> str:
     """Return when a process was started, in clock ticks since boot where the system tells it; "gone" without one."""
-    try:
+    with suppress(OSError):
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return "gone" if fields[0] in "ZX" else fields[19]
-    except OSError:
-        pass
-    if Path("/proc/self/stat").exists():
-        return "gone"
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return "gone"
-    except OSError:
+    except OSError:  # of another user
         pass
     return "alive"

@@ -16,7 +16,6 @@ from synthlab.analysis.printing import describe_recorded
 from synthlab.analysis.record_list import Records
 from synthlab.config.base import Config
 from synthlab.config.registry import describe_unknown, show
-from synthlab.config.sources import own_classes
 from synthlab.errors import InputError, RunsFailed, StoreError
 from synthlab.output import tell
 from synthlab.storage.records import Failure, Record
@@ -40,7 +39,7 @@ class Outcome(Generic[Kept]):
     """The runs of a sweep, by identity: what was kept of each record, why others failed.
 
     ``skipped`` counts those recorded before, ``missing`` those that are neither recorded nor failed; ``damaged`` has
-    the new places of damaged files, each with its reason.
+    the new places of damaged files.
     """
 
     kept: dict[str, Kept] = field(default_factory=dict)
@@ -76,7 +75,6 @@ class Sweep(Generic[Kept]):
         self.outcome.skipped = len(self.outcome.kept)
         if self.missing:
             self.store.make_writable()
-            self._tell_of_sources(self.missing)
 
     def find_missing(self) -> list[Config]:
         """Read what has been recorded since the last look; return the runs that are neither recorded nor failed."""
@@ -95,22 +93,24 @@ class Sweep(Generic[Kept]):
 
         Raises RunsFailed if records can no longer be written.
         """
-        if workers > 1:
-            self.store.check_shared()
+        if workers > 1 and self.store.files.address.startswith("memory:"):
+            only = "is seen by no other process; give a folder, or workers=1"
+            raise InputError(f"results={self.store.files.address}: {only}")
         work = partial(train_and_record, store=self.store, device=device, tracker=tracker)
         try:
-            while missing := self.missing:
-                claims = self.store.claims.find({config.id for config in missing})
-                free = [config for config in missing if config.id not in claims]
+            while self.missing:
+                claims = self.store.claims.find({config.id for config in self.missing})
                 # Runs whose process died may have ended it, such as for want of memory.
-                dead = [config for config in missing if config.id in claims and not claims[config.id].alive]
-                if not free and not dead and not wait:
-                    return
-                if not free and not dead:
-                    time.sleep(TERMINAL)
-                if not free or self._train_together(free, work, workers, device):
+                dead = [config for config in self.missing if config.id in claims and not claims[config.id].alive]
+                if free := [config for config in self.missing if config.id not in claims]:
+                    self._train_together(free, work, workers, device)
+                elif dead:
                     for group in plan_ensembles(dead, 1, device):
                         self._train_apart(group, work)
+                elif wait:
+                    time.sleep(TERMINAL)
+                else:
+                    return
                 self.find_missing()
         except StoreError as error:  # it could be written before, so the disk may be full now
             raise RunsFailed(*(f"failed: {line}" for line in error.lines)) from None
@@ -182,10 +182,10 @@ class Sweep(Generic[Kept]):
             show()
             bar.close()
 
-    def _train_together(self, configs: list[Config], work: Any, workers: int, device: str) -> bool:
-        """Train the runs in ensembles; return False if a worker was killed.
+    def _train_together(self, configs: list[Config], work: Any, workers: int, device: str) -> None:
+        """Train the runs in ensembles, until a worker is killed: its claims then tell which runs it held.
 
-        Its claims then tell which runs it held. Raises BrokenExecutor for workers that are killed before they hold any.
+        Raises BrokenExecutor for workers that are killed before they hold any.
         """
         try:
             for _ in map_ensembles(work, plan_ensembles(configs, workers, device), workers):
@@ -193,8 +193,6 @@ class Sweep(Generic[Kept]):
         except BrokenExecutor:
             if not self.store.claims.find({config.id for config in configs}):
                 raise
-            return False
-        return True
 
     def _train_apart(self, configs: list[Config], work: Any) -> None:
         """Train an ensemble whose process was killed in a process of its own; if that is killed too, each run alone.
@@ -211,14 +209,6 @@ class Sweep(Generic[Kept]):
                 else:
                     error = RuntimeError("its worker was killed twice, perhaps for want of memory")
                     self.store.write_failure(Failure.from_error(config, error, environment()))
-
-    def _tell_of_sources(self, missing: list[Config]) -> None:
-        """Print a line if missing runs are recorded with another source of the user's classes."""
-        number = self.store.count_other_sources(missing)
-        if number:
-            names = ", ".join(sorted({name for each in missing for _, name, _ in own_classes(each.model_dump())}))
-            what = "1 run was" if number == 1 else f"{number} runs were"
-            tell(f"{names}: {what} recorded with another source, or with none; trained anew, and the old records stay")
 
 
 def count_workers(workers: Any) -> int:

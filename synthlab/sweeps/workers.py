@@ -66,14 +66,8 @@ def _train(configs: list[Config], store: Store, device: str, tracker: Tracker | 
         if len(configs) == 1:
             store.write_failure(Failure.from_error(configs[0], error, environment(device)))
             return
-        refused: list[str] = []
         for config in configs:
-            try:
-                _train([config], store, device, tracker)
-            except StoreError as refusal:  # all others are still recorded
-                refused += refusal.lines
-        if refused:
-            raise StoreError(*refused) from None
+            _train([config], store, device, tracker)
 
 
 def _check_sources(configs: Iterable[Config]) -> None:

@@ -1,4 +1,4 @@
-"""The weights of one model as a file in the format of safetensors: the parameters of an ensemble of one, by name."""
+"""The weights of one model as a file of safetensors: by name, each with a leading dimension of size 1."""
 
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
@@ -56,9 +56,9 @@ def weights_file(ensemble: nn.Module, index: int, models: int) -> bytes:
 
     learned = {name for name, _ in ensemble.named_parameters(remove_duplicate=False)}
     tensors = {
-        # Parameters have a leading dimension of models, buffers are shared. Copies, since parameters of a trained
-        # ensemble are views of one matrix.
-        name: (values.chunk(models)[index] if name in learned else values).detach().cpu().clone().contiguous()
+        # Parameters have a leading dimension of models, buffers get one. Copies, since parameters of a trained ensemble
+        # are views of one matrix.
+        name: (values.chunk(models)[index] if name in learned else values[None]).detach().cpu().clone().contiguous()
         for name, values in ensemble.state_dict().items()
     }
     return save(tensors)
@@ -75,7 +75,9 @@ def load_weights(module: nn.Module, data: bytes, where: str) -> None:
         tensors = load(data)
     except Exception as error:  # arbitrary bytes can cause any error
         raise InputError(f"{where}: cannot be read ({format_error(error)!r:.{2 * SHOWN}})") from None
-    expected, found = _layout(module.state_dict()), _layout(tensors)
+    learned = {name for name, _ in module.named_parameters(remove_duplicate=False)}
+    whole = {name: values if name in learned else values[None] for name, values in module.state_dict().items()}
+    expected, found = _layout(whole), _layout(tensors)
     wrong = sorted(expected.items() ^ found.items())
     if wrong:
         name = wrong[0][0]
@@ -84,7 +86,7 @@ def load_weights(module: nn.Module, data: bytes, where: str) -> None:
     odd = [name for name, values in tensors.items() if not values.isfinite().all()]
     if odd:
         raise InputError(f"{where}: {odd[0]!r:.{SHOWN}} has numbers that are not finite")
-    module.load_state_dict(tensors)
+    module.load_state_dict({name: values if name in learned else values[0] for name, values in tensors.items()})
 
 
 def _layout(tensors: dict[str, Tensor]) -> dict[str, str]:

@@ -111,16 +111,6 @@ def test_conditions_choose_runs_and_rows(store, where, rows):
     assert len(load_records(store.root, where=where)) == rows
 
 
-def test_only_numbers_of_runs_that_can_match_are_read(store, monkeypatch):
-    read, rows = [], Store.rows
-    monkeypatch.setattr(
-        Store, "rows", lambda self, asked, columns: read.append((asked, columns)) or rows(self, asked, columns)
-    )
-    load_records(store.root, where="encoding=rope seed=0")
-    asked = [each for each, columns in read if "metrics" in columns]
-    assert [len(each) for each in asked] == [1, 1]  # one of its kind says what is measured
-
-
 def test_tables_of_many_runs_are_made_in_parts(store, monkeypatch, invoke, tmp_path):
     whole = load_records(store.root)
     monkeypatch.setattr(collection, "PART", 2)

@@ -64,7 +64,7 @@ def run(tmp_path: Path, **settings):
 OWN = {"encoding": "mine_edited:Slope"}
 
 
-def test_an_edited_class_is_trained_anew_its_old_record_stays_and_one_line_says_so(edit, tmp_path, capsys):
+def test_an_edited_class_is_trained_anew_and_its_old_record_stays(edit, tmp_path, capsys):
     edit(CLASS.format(slope=0.1))
     (first,) = run(tmp_path, **OWN)
     edit("# a comment\n\n" + CLASS.format(slope=0.1))
@@ -73,12 +73,8 @@ def test_an_edited_class_is_trained_anew_its_old_record_stays_and_one_line_says_
     assert capsys.readouterr().err.splitlines()[-1].startswith("nothing was trained: the run is recorded (2")
     edit(CLASS.format(slope=0.9))
     (second,) = run(tmp_path, **OWN, progress=False)
-    line = "mine_edited:Slope: 1 run was recorded with another source, or with none; trained anew, and the old records "
-    assert capsys.readouterr().err == line + "stay\n"
     assert second.config.id != first.config.id
     assert not second.training.equals(first.training)
-    run(tmp_path, **OWN, progress=False)
-    assert capsys.readouterr().err == ""  # asked again, it is recorded
     assert len(list(Store(tmp_path / "results").ids())) == 2
     table = synthlab.load_records(tmp_path / "results")
     assert all(re.fullmatch(r"encoding\.source_hash=\w{8}", each) for each in set(label_series(table)))

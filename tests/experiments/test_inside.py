@@ -39,7 +39,7 @@ def test_a_figure_of_ones_own(invoke, own, tmp_path):
     grid = [[outrep, task] for outrep in ("identity", "rsqrt") for task in ("length", "sum")]
     assert drawn[["outrep", "task"]].values.tolist() == grid
     assert set(drawn["seeds"]) == {2}
-    records = list(Store(tmp_path))
+    records = list(Store(tmp_path).read_all())
     assert all(record.weights for record in records)
     chosen = [r for r in records if r.config.outrep["name"] == "rsqrt" and r.config.task["name"] == "sum"]
     expected = sorted(heads_of(record.model()).lost for record in chosen)

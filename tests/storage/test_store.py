@@ -7,8 +7,8 @@ import secrets
 import shutil
 import subprocess
 import sys
-import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,13 +20,12 @@ from hypothesis.extra import numpy as nps
 
 import synthlab
 from support.configs import QUICK
+from support.processes import at_once
 from support.records import CONFIG, final_weights, record, unmeasured, with_weights
 from support.weights import file
 from synthlab import load_records
-from synthlab.analysis.conditions import conditions
 from synthlab.errors import DamagedRecord, InputError, OlderRecord, StoreError
 from synthlab.regression.config import RunConfig
-from synthlab.storage import store as store_module
 from synthlab.storage.files import Folder, write_whole
 from synthlab.storage.records import Failure, Record
 from synthlab.storage.store import Store
@@ -53,10 +52,9 @@ def test_records_come_back_as_they_were_each_once(store):
     store.write(record(0), record(4))  # of which one is there
     assert store.ids() == sorted([*(each.config.id for each in kept), record(4).config.id])
     assert all(same(store.read(each.config.id), each) for each in kept)
-    assert {each.config.id for each in store.read_all([each.config.id for each in kept[:2]] + ["0" * 16])} == {
-        each.config.id for each in kept[:2]
-    }
-    assert len(list(store)) == 5
+    two = [each.config.id for each in kept[:2]]
+    assert {each.config.id for each in store.read_all([*two, "0" * 16])} == {*two}
+    assert len(list(store.read_all())) == 5
     assert not store.holds(CONFIG.with_seeds({"seed": 7}))
     with pytest.raises(InputError, match="there is no such record: 0123456789abcdef"):
         store.read("0123456789abcdef")
@@ -110,79 +108,29 @@ def test_damage_anywhere_is_noticed_or_changes_nothing(tmp_path_factory, data):
     shutil.rmtree(folder)
 
 
-def damage(folder: Path, number: int = -1) -> Path:
-    """Flip a bit in the numbers of a file of records."""
-    path = sorted(folder.glob("runs/*.parquet"))[number]
-    data = bytearray(path.read_bytes())
-    data[len(data) // 3] ^= 1
-    path.write_bytes(bytes(data))
-    return path
-
-
-def test_what_is_sound_in_a_damaged_file_is_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr("synthlab.storage.records.GROUP", 2)
-    kept = [record(seed) for seed in range(6)]
-    Store(tmp_path).write(*kept)
-    path, store = damage(tmp_path), Store(tmp_path)
-    read = {each.config.id for each in store.read_all([each.config.id for each in kept])}
-    assert len(read) == 4
+def test_a_damaged_file_is_reported_left_out_and_set_aside(tmp_path):
+    for seeds in ((0, 1), (2, 3)):
+        Store(tmp_path).write(*map(record, seeds))
+    path = min(tmp_path.glob("runs/*.parquet"))
+    data = path.read_bytes()
+    path.write_bytes(data[:100] + bytes([data[100] ^ 1]) + data[101:])
+    sound = {record(seed).config.id for seed in (2, 3)}
+    store = Store(tmp_path)
+    assert {each.config.id for each in store.read_all()} == sound
     with pytest.warns(UserWarning, match=f"^1 damaged files are left out: {path}: damaged"):
-        assert set(load_records(tmp_path)["id"]) == read
-    assert store.set_aside(f"runs/{path.name}").startswith(f"{tmp_path}/damaged/")
-    assert set(Store(tmp_path).ids()) == read
-    assert all(same(Store(tmp_path).read(each.config.id), each) for each in kept if each.config.id in read)
+        assert set(load_records(tmp_path)["id"]) == sound
+    assert store.set_aside(f"runs/{path.name}") == f"{tmp_path}/damaged/{path.name}"
+    assert set(Store(tmp_path).ids()) == sound
+    assert not path.exists()
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir])
-def test_a_file_that_is_none_is_damaged_and_blocks_nobody(tmp_path, make):
-    Store(tmp_path).write(record())
-    (path,) = tmp_path.glob("runs/*.parquet")
-    Store(tmp_path).write(record(1))
-    path.unlink()
-    make(path)
-    store = Store(tmp_path)
-    assert store.ids() == [record(1).config.id]
-    assert list(store.damaged) == [f"runs/{path.name}"]
-
-
-def test_small_files_are_merged_and_nothing_changes(tmp_path, monkeypatch):
-    monkeypatch.setattr(store_module, "MANY", 8)
-    for seed in range(20):
-        Store(tmp_path).write(with_weights(record(seed), file(seed)))
-    store = Store(tmp_path)
-    assert len(list(tmp_path.glob("runs/*.parquet"))) < 8
-    assert len(store.ids()) == len(list(store)) == 20
-    for seed in range(20):
-        read = store.read(record(seed).config.id)
-        assert same(read, record(seed))
-        assert final_weights(read) == file(seed)
-
-
-def test_a_reader_finds_what_is_merged_while_it_reads(tmp_path):
-    for seed in range(5):
-        Store(tmp_path).write(record(seed))
-    store = Store(tmp_path)
-    rows = store.rows()
-    found = next(rows)["id"].to_pylist()
-    Store(tmp_path).merge()
-    found += [identity for part in rows for identity in part["id"].to_pylist()]
-    assert sorted(found) == store.ids()
-    assert len(found) == 5
-
-
-def test_several_may_write_and_merge_at_once(tmp_path):
+def test_several_may_write_at_once(tmp_path):
     def work(first):
-        store = Store(tmp_path)
         for seed in range(first, first + 10):
-            store.write(record(seed))
-            store.merge()
+            Store(tmp_path).write(record(seed))
 
-    threads = [threading.Thread(target=work, args=(first,)) for first in (0, 5, 10)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(list(Store(tmp_path))) == 20
+    at_once([partial(work, first) for first in (0, 5, 10)])
+    assert len(list(Store(tmp_path).read_all())) == 20
 
 
 KILLED = """
@@ -218,9 +166,7 @@ def test_a_full_disk_leaves_the_old_content_and_no_rest(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(
-        StoreError, match=rf"^results={tmp_path}: cannot be written \(No space left on device\); finished"
-    ):
+    with pytest.raises(StoreError, match=rf"^results={tmp_path}: cannot be written \(No space left on device\);"):
         store.write(record(1))
     with pytest.raises(OSError, match="No space"):
         write_whole(tmp_path / "table.csv", "new")
@@ -248,7 +194,7 @@ def test_records_of_another_version_and_strange_files_are_passed_over(tmp_path, 
     assert len(load_records(tmp_path)) == CONFIG.test_length
     identity = record(0).config.id
     monkeypatch.setattr(RunConfig, "results_version", 99)
-    assert list(store) == []
+    assert list(store.read_all()) == []
     assert load_records(tmp_path).empty
     with pytest.raises(OlderRecord, match="is of results version 4; the present one is 99"):
         store.read(identity)
@@ -260,7 +206,7 @@ def test_a_failure_comes_back_and_one_that_is_damaged_says_so(store):
     assert store.failure(CONFIG) == replace(failure, traceback="ValueError: no\n good \\udc80\n")
     assert store.ids("failed") == [CONFIG.id]
     data = store.files.read(f"failed/{CONFIG.id}.json")
-    store.files.write(f"failed/{CONFIG.id}.json", data.replace(b"no good", b"so good"))
+    store.files.write(f"failed/{CONFIG.id}.json", data.replace(b'"seed": 0', b'"seed": 7'))
     assert store.failure(CONFIG) is None
     with pytest.raises(DamagedRecord, match=f"failed/{CONFIG.id}.json: damaged"):
         store.read_failure(CONFIG.id)
@@ -279,25 +225,10 @@ def test_tags_mark_runs_that_stay_as_they_are(store):
     assert store.files.names("tags/pilot") == before
 
 
-@pytest.mark.parametrize("tag", ["", ".", "..", ".a", "a/b", "a b", "a,b", "x" * 101, 1.5, True, ["a"]])
+@pytest.mark.parametrize("tag", ["", "..", "a/b", "a b", "a,b", "x" * 101, True])
 def test_a_tag_that_cannot_name_a_folder_is_refused(tmp_path, tag):
     with pytest.raises(InputError, match=r"tag=.*: must be a name of letters, digits, _, - and \."):
         Store(tmp_path, tag=tag)
-
-
-@pytest.mark.parametrize(
-    ("condition", "tags", "holds"),
-    [
-        ("tag=a", "a,b", True),
-        ("tag=c", "a,b", False),
-        ("tag!=b", "a,b", False),
-        ("tag!=c", "a,b", True),
-        ("tag=null", None, True),
-        ("tag=7", "7", True),
-    ],
-)
-def test_a_condition_holds_for_any_of_several_tags(condition, tags, holds):
-    assert conditions(condition)[0].holds(tags) == holds
 
 
 def test_runs_asked_for_again_under_a_tag_are_marked_and_found(tmp_path):
@@ -314,7 +245,7 @@ def test_a_pickled_store_keeps_what_it_knows(tmp_path):
     store = Store(tmp_path, save=[2], tag="pilot")
     one, two = (pickle.loads(pickle.dumps(store)) for _ in range(2))
     assert one is two
-    assert (one.save, one.tag, one.root) == ([2], "pilot", tmp_path)
+    assert (one.save, one.tag, one.root) == ((2,), "pilot", tmp_path)
 
 
 def test_a_folder_of_the_layout_before_is_refused_with_the_command_that_rewrites_it(tmp_path):
@@ -323,21 +254,18 @@ def test_a_folder_of_the_layout_before_is_refused_with_the_command_that_rewrites
         Store(tmp_path).ids()
 
 
-PLACES = ["nowhere://x", "S3://bucket/y", "ftp://127.0.0.1/x", "https://example.com/x", "zip://x::memory://y", "s3://"]
-
-
-@pytest.mark.parametrize("address", [*PLACES, "simplecache::s3://bucket/y", "://x", "reference://x"])
+@pytest.mark.parametrize("address", ["nowhere://x", "S3://bucket/y", "zip://x::memory://y", "s3://", "://x"])
 def test_an_address_of_another_kind_is_refused_before_anything_is_asked(address, monkeypatch):
     monkeypatch.setattr("fsspec.core.url_to_fs", lambda *_: pytest.fail("fsspec was asked"))
     with pytest.raises(InputError, match=rf"^results={address}: must be a folder, or a place after s3://, gs://"):
         Store(address)
 
 
-@pytest.mark.parametrize("name", ["loop", "loop/x", "x" * 300, "a\0b"])
+@pytest.mark.parametrize("name", ["loop/x", "x" * 300, "a\0b"])
 def test_a_path_that_can_lead_nowhere_is_refused(tmp_path, name):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    with pytest.raises(InputError, match=r"^results=.*: cannot be read \(.*\); give a folder$"):
-        Store(f"{tmp_path}/{name}")
+    with pytest.raises(StoreError, match=r"^results=.*: cannot be read \(.*\)$"):
+        Store(f"{tmp_path}/{name}").ids()
 
 
 @pytest.mark.parametrize("where", ["file", "file/below"])

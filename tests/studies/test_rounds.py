@@ -162,7 +162,7 @@ def test_a_command_trains_round_after_round(command, tmp_path, monkeypatch):
     assert again.err.count("runs to train: 0") == 2
     redrawn = command("replot=true")
     assert (redrawn.status, redrawn.out, redrawn.err, written(tmp_path)) == (0, first.out, "", before)
-    kept = [record for record in Store(tmp_path) if record.config.seed != 7]
+    kept = [record for record in Store(tmp_path).read_all() if record.config.seed != 7]
     shutil.rmtree(tmp_path / "runs")
     Store(tmp_path).write(*kept)
     refused = command("replot=true")

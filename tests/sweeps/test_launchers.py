@@ -28,7 +28,7 @@ def sweep(results: Path, *more: str, **environment: str) -> subprocess.Completed
 
 def read_numbers(results: Path) -> dict[str, str]:
     """Return all numbers of all records, exactly."""
-    return {each.config.id: each.metrics.to_csv() + each.training.to_csv() for each in Store(results)}
+    return {each.config.id: each.metrics.to_csv() + each.training.to_csv() for each in Store(results).read_all()}
 
 
 @pytest.fixture(scope="module")

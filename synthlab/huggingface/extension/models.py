@@ -1,5 +1,6 @@
 """The extended model: built from a pretrained one, saved and opened again."""
 
+import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +13,6 @@ from synthlab.config.registry import validate
 from synthlab.errors import InputError, format_error
 from synthlab.huggingface.extension.settings import MethodSettings, Settings
 from synthlab.huggingface.loading import catch_load_errors, causal_model
-from synthlab.storage.files import parse_json
 
 MODEL, SETTINGS, LOSSES = "model", "settings.json", "losses.json"
 ROPE_TYPES = {"pi": "linear", "yarn": "yarn", "dynamic": "dynamic", "longrope": "longrope"}  # as Transformers says
@@ -170,8 +170,8 @@ def read_settings(output: Path) -> Settings | None:
 def read_json(path: Path) -> Any:
     """Return the content of a file of an extension; None if there is none. Raises InputError for a damaged one."""
     try:
-        return parse_json(path.read_bytes())
+        return json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"output={path}: cannot be read ({format_error(error)})") from None
