@@ -6,14 +6,14 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from synthlab.huggingface.perplexity.windows import DEFINITIONS, ScoredWindow, Span
+from synthlab.huggingface.perplexity.windows import ScoredWindow, rules
 from synthlab.styles import RC
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-TOKENS, SPAN = 20, Span(length=6, longest=8, stride=2)
+TOKENS, LENGTH, LONGEST, STRIDE = 20, 6, 8, 2
 TITLES = {
     "disjoint": "disjoint: contexts 1 to $L-1$, each equally often",
     "strided": "strided, $S={stride}$: contexts $L-S$ to $L-1$ after the first window",
@@ -23,27 +23,25 @@ TITLES = {
 READ, COUNTED, IDLE = "#cfe3f1", "#0072B2", "white"
 
 
-def draw(path: Path | None = None, tokens: int = TOKENS, span: Span = SPAN) -> "Figure":
+def draw(path: Path | None = None) -> "Figure":
     """A panel for each definition: a row for each window, a box for each token that it covers.
 
     Args:
         path: Where to save it; None saves nothing.
-        tokens: The length of the document.
-        span: The lengths.
     """
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    windows = {name: define(tokens, span) for name, define in DEFINITIONS.items()}
+    windows = {name: rule.cut(TOKENS) for name, rule in rules(LENGTH, LONGEST, STRIDE).items()}
     with mpl.rc_context(RC):
         figure = Figure(figsize=(8.4, 5.4), layout="constrained")
         heights = [max(map(len, pair)) for pair in zip(*[iter(windows.values())] * 2, strict=True)]
         grid = figure.subplots(2, 2, height_ratios=[height + 2 for height in heights])
         for number, (axes, (name, found)) in enumerate(zip(grid.flat, windows.items(), strict=True)):
-            axes.set_title(TITLES[name].format(stride=span.stride), fontsize="medium", loc="left")
-            _draw_windows(axes, found, tokens, heights[number // 2])
+            axes.set_title(TITLES[name].format(stride=STRIDE), fontsize="medium", loc="left")
+            _draw_windows(axes, found, TOKENS, heights[number // 2])
         figure.supxlabel(
-            f"A document of {tokens} tokens, $L={span.length}$, $L_{{max}}={span.longest}$. Each row is a window. "
+            f"A document of {TOKENS} tokens, $L={LENGTH}$, $L_{{max}}={LONGEST}$. Each row is a window. "
             "Dark: scored token, with its number of context tokens. Light: context only. Axis: token, from 0.",
             fontsize="small",
             color="0.35",

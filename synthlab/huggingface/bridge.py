@@ -8,7 +8,7 @@ registers the model with Transformers' ``AutoModelForCausalLM``.
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import torch
 from torch import Tensor
@@ -22,6 +22,7 @@ from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.language_model import MODELS, LanguageModel, continue_text
 
 try:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # pyright: ignore[reportMissingImports]
     from transformers import (  # pyright: ignore[reportMissingImports]
         AutoConfig,
         AutoModelForCausalLM,
@@ -29,7 +30,9 @@ try:
         DynamicCache,
         GenerationConfig,
         GenerationMixin,
+        PreTrainedConfig,
         PreTrainedModel,
+        PreTrainedTokenizerFast,
     )
     from transformers import initialization as init  # pyright: ignore[reportMissingImports]
     from transformers.modeling_outputs import CausalLMOutputWithPast  # pyright: ignore[reportMissingImports]
@@ -37,17 +40,61 @@ try:
 except ImportError as error:
     raise ImportError(describe_missing("synthlab.huggingface.bridge", "transformers", "lm")) from error
 
-from synthlab.huggingface.bridge_config import SIZES, SynthlabConfig
-from synthlab.huggingface.loading import catch_load_errors, silence_load_report
+from synthlab.huggingface.loading import catch_load_errors, check_weights
 
 SHOWN = 80  # the most characters of a folder's content that a message repeats
+SIZES = ("width", "depth", "heads", "mlp_ratio", "norm", "attention", "init_scale")  # the keys of conf/model
+# The keys of a saved config. Transformers' Trainer adds the tokens of its tokenizer.
+KNOWN = {"model_type", "vocab_size", "encoding", *SIZES, "max_position_embeddings", "use_cache", "dtype"}
+KNOWN |= {"architectures", "transformers_version", "pad_token_id", "bos_token_id", "eos_token_id"}
+
+
+class SynthlabConfig(PreTrainedConfig):
+    """The architecture of a language model of the lab: the keys of ``conf/model``, and its encoding with its arguments.
+
+    Attributes:
+        encoding: The mapping that the registry of encodings takes; of a run with an extension, the extension.
+        max_position_embeddings: The longest context that the run was tested on, in tokens. The model takes longer ones
+            unless its encoding has a table.
+    """
+
+    # The lab's registries check types and bounds when a model is made from it.
+    model_type = "synthlab"
+    keys_to_ignore_at_inference: ClassVar[list[str]] = ["past_key_values"]
+    attribute_map: ClassVar[dict[str, str]] = {
+        "hidden_size": "width",
+        "num_hidden_layers": "depth",
+        "num_attention_heads": "heads",
+    }
+    vocab_size: Any = None
+    encoding: Any = None
+    width: Any = None
+    depth: Any = None
+    heads: Any = None
+    mlp_ratio: Any = None
+    norm: Any = None
+    attention: Any = None
+    init_scale: Any = None
+    max_position_embeddings: Any = None
+    use_cache: bool = True
+
+    @classmethod
+    def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
+        """Return the config in a folder's ``config.json``.
+
+        Arguments are those of Transformers, which are not checked here.
+
+        Raises:
+            InputError: It has a key that the lab does not write. Some of Transformers' own keys fetch code, such as
+                ``attn_implementation`` and ``quantization_config``.
+        """
+        if unknown := sorted(set(config_dict) - KNOWN):
+            raise InputError(f"config.{unknown[0]:.{SHOWN}}: unknown key; a model of the lab has none of that name")
+        return super().from_dict(config_dict, **kwargs)
 
 
 class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
-    """A language model of the lab, with the interface of Transformers' causal models.
-
-    Its parameters are those of ``LanguageModel``, an ensemble of one.
-    """
+    """A language model of the lab, an ensemble of one, with the interface of Transformers' causal models."""
 
     config_class = SynthlabConfig
     accepts_loss_kwargs = False  # its loss is a mean over the batch
@@ -78,16 +125,14 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
             input_ids: Tokens, which follow those of the cache. Padding may be any number.
             attention_mask: 0 for padding, at either end, 1 for tokens; [B, cached + T]. A text's positions count from
                 its own first token. All ones by default.
-            past_key_values: The cache of the tokens before these, one that grows. None for an encoding that depends on
-                the length of the text, where each token changes those before it.
+            past_key_values: The cache of the tokens before these, one that grows; of an encoding that depends on the
+                length of the text, None.
             labels: Tokens [B, T], which the model shifts; -100 is ignored in the loss.
             use_cache: True to return a cache; by default ``config.use_cache``.
-            others: Further arguments of Transformers; any that is not None or False is refused.
+            others: Further arguments of Transformers, which must be None or False.
 
         Raises:
-            InputError: There are more tokens than the encoding has positions, a token is not in the vocabulary, the
-                mask has a wrong shape, the cache is static or the encoding's keys cannot be cached, or another argument
-                is given, such as ``position_ids``.
+            InputError: An argument does not fit the model.
         """
         given = [name for name, value in others.items() if value is not None and value is not False]
         if given:
@@ -106,7 +151,10 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
         is_token = self._is_token(input_ids, attention_mask, 0 if cache is None else cache.get_seq_length())
         shared = continue_text(self.transformer.encoding, is_token, input_ids.shape[1])
         tokens = [replace(shared, cache=_extension(cache, layer)) for layer in range(self.config.depth)]
-        input_ids = self._check_tokens(input_ids.masked_fill(~is_token[:, -input_ids.shape[1] :], 0))
+        input_ids = input_ids.masked_fill(~is_token[:, -input_ids.shape[1] :], 0)
+        outside = input_ids[(input_ids < 0) | (input_ids >= self.config.vocab_size)]
+        if len(outside):
+            raise InputError(f"input_ids={outside[0].item()}: must be a token from 0 to {self.config.vocab_size - 1}")
         logits = self.transformer.decode(input_ids[None], tokens)[0]
         loss = None if labels is None else self.loss_function(logits, labels, vocab_size=self.config.vocab_size)
         return CausalLMOutputWithPast(loss=loss, logits=logits, past_key_values=cache)
@@ -121,17 +169,10 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
         """
         options: Any = kwargs | {"use_safetensors": True, "ignore_mismatched_sizes": True, "output_loading_info": True}
         folder = args[0] if args else kwargs.get("pretrained_model_name_or_path")
-        with catch_load_errors("model", folder), silence_load_report():
+        with catch_load_errors("model", folder):
             loaded: Any = super().from_pretrained(*args, **options)
         model, info = loaded
-        others = [
-            (name, f"has shape {[*found]}; must be {[*needed]}") for name, found, needed in info["mismatched_keys"]
-        ]
-        others += [(name, "is missing") for name in info["missing_keys"]]
-        others += [(name, "is none of the model's") for name in info["unexpected_keys"]]
-        if others:
-            name, what = min(others)
-            raise InputError(f"weights, by their config: {name!r:.{SHOWN}} {what}")
+        check_weights("model", folder, info)
         for name, values in model.state_dict().items():
             if not values.is_meta and not values.isfinite().all():
                 raise InputError(f"model={folder}: {name} has numbers that are not finite")
@@ -155,13 +196,6 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
             )
         return is_token
 
-    def _check_tokens(self, input_ids: Tensor) -> Tensor:
-        """Return ``input_ids``. Raises InputError unless all are in the vocabulary."""
-        outside = input_ids[(input_ids < 0) | (input_ids >= self.config.vocab_size)]
-        if len(outside):
-            raise InputError(f"input_ids={outside[0].item()}: must be a token from 0 to {self.config.vocab_size - 1}")
-        return input_ids
-
     def _init_weights(self, module):
         # The weights are the run's. Loading clears what is not saved with them, such as the slopes of ALiBi.
         if isinstance(module, Encoding):
@@ -175,12 +209,8 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
 def to_huggingface(model: TrainedLanguage) -> SynthlabForCausalLM:
     """Return a trained language model as a model of Transformers, with the same logits to the last bit.
 
-    Args:
-        model: A language model, from ``synthlab.load_model`` or ``Record.model``.
-
-    Returns:
-        A ``PreTrainedModel`` with weights of its own, in evaluation mode: ``save_pretrained``, ``generate``. To load it
-        in another process, import ``synthlab.huggingface.bridge`` and call ``AutoModelForCausalLM.from_pretrained``.
+    It has weights of its own, and is in evaluation mode. To load it from a folder of ``save_pretrained`` in another
+    process, import ``synthlab.huggingface.bridge`` and call ``AutoModelForCausalLM.from_pretrained``.
 
     Raises:
         InputError: The model is no language model with the lab's Transformer; or its encoding draws positions, or is a
@@ -188,8 +218,7 @@ def to_huggingface(model: TrainedLanguage) -> SynthlabForCausalLM:
 
     Example:
         >>> import synthlab
-        >>> from synthlab.huggingface.bridge import to_huggingface
-        >>> from synthlab.huggingface.tokenizer import byte_tokenizer
+        >>> from synthlab.huggingface.bridge import byte_tokenizer, to_huggingface
         >>> from transformers import AutoModelForCausalLM
         >>> quick = {"steps": 2, "batch": 2, "record_every": 1}
         >>> model = synthlab.train(task="text", protocol=quick, evaluation={"sequences": 2}, progress=False)
@@ -211,6 +240,29 @@ def to_huggingface(model: TrainedLanguage) -> SynthlabForCausalLM:
     made = SynthlabForCausalLM(config)
     made.transformer.load_state_dict(model.module.state_dict())
     return made.eval()
+
+
+def byte_tokenizer() -> PreTrainedTokenizerFast:
+    """Return the tokenizer of models of ``task=text``: each byte of a text, in UTF-8, is a token.
+
+    Its padding, on the left, is a token beyond the 256 bytes, which the attention mask excludes.
+
+    Example:
+        >>> from synthlab.huggingface.bridge import byte_tokenizer
+        >>> byte_tokenizer()("Aé")["input_ids"]
+        [65, 195, 169]
+    """
+    # Byte-level BPE without merges writes bytes as letters: printable ones as themselves, others as those from 256 on.
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    letters = printable + [byte for byte in range(256) if byte not in printable]
+    vocabulary = {chr(byte if byte in printable else 256 + i - len(printable)): byte for i, byte in enumerate(letters)}
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    # A text with the letters <pad> is read as these letters.
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", padding_side="left", split_special_tokens=True
+    )
 
 
 def _extension(cache: Cache | None, layer: int) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None:
@@ -252,4 +304,4 @@ def _encoding(config: SynthlabConfig, dims: Dims) -> Encoding:
 AutoConfig.register(SynthlabConfig.model_type, SynthlabConfig)
 AutoModelForCausalLM.register(SynthlabConfig, SynthlabForCausalLM)
 
-__all__ = ["SynthlabConfig", "SynthlabForCausalLM", "to_huggingface"]
+__all__ = ["SynthlabConfig", "SynthlabForCausalLM", "byte_tokenizer", "to_huggingface"]

@@ -1,7 +1,6 @@
-"""Results on disk, with which an interrupted call continues."""
+"""Results on disk, with which an interrupted command continues."""
 
 import json
-import secrets
 from typing import Generic, TypeVar
 
 from pydantic import BaseModel
@@ -12,7 +11,7 @@ Result = TypeVar("Result", bound=BaseModel)
 
 
 class Cache(Generic[Result]):
-    """Results of one ``kind`` below ``parts`` of a folder: a file each, written atomically."""
+    """Results of one ``kind`` below ``parts`` of a folder: a file each, written whole or not at all."""
 
     def __init__(self, files: Folder, kind: type[Result]):
         self.files, self.kind = files, kind
@@ -20,20 +19,10 @@ class Cache(Generic[Result]):
     def read(self, identity: str) -> Result | None:
         """Return a result; None if it is not recorded, or damaged."""
         try:
-            return self.kind.model_validate_json(self.files.read(_path(identity)))
+            return self.kind.model_validate_json(self.files.read(f"parts/{identity[:2]}/{identity}.json"))
         except (OSError, ValueError):  # ValidationError is a ValueError
             return None
 
     def write(self, identity: str, result: Result) -> None:
         """Record a result; raises OSError."""
-        self.files.write(_path(identity), json.dumps(result.model_dump()).encode())
-
-    def make_writable(self) -> None:
-        """Try to write. Raises OSError."""
-        probe = f"parts/.probe-{secrets.token_hex(4)}"
-        self.files.write(probe, b"")
-        self.files.remove(probe)
-
-
-def _path(identity: str) -> str:
-    return f"parts/{identity[:2]}/{identity}.json"
+        self.files.write(f"parts/{identity[:2]}/{identity}.json", json.dumps(result.model_dump()).encode())

@@ -1,10 +1,7 @@
-"""CLEX for causal models of Hugging Face's Transformers that have rotary positions. Needs the extra ``lm``.
-
-No other module imports this one, so that the rest works without Transformers.
-"""
+"""CLEX for causal models of Hugging Face's Transformers that have rotary positions."""
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -12,15 +9,11 @@ from safetensors import safe_open
 from torch import Tensor, nn
 
 from synthlab.config.registry import Registry
-from synthlab.errors import InputError, describe_missing
-from synthlab.huggingface.padding import count_tokens_alone
+from synthlab.errors import InputError
+from synthlab.huggingface.sparse_attention import name_arguments
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.clex import CLEX
-
-try:
-    from transformers import PreTrainedModel  # pyright: ignore[reportMissingImports]  # of the extra lm
-except ImportError as error:
-    raise ImportError(describe_missing("synthlab.huggingface.clex", "transformers", "lm")) from error
+from synthlab.models.language_model import token_positions
 
 SAVED = ".rotary_emb.clex."  # part of the names of its weights
 
@@ -28,9 +21,7 @@ SAVED = ".rotary_emb.clex."  # part of the names of its weights
 class CLEXRotaryEmbedding(nn.Module):
     """A replacement of a model's ``rotary_emb`` with the frequencies of ``CLEX``: one network for all layers.
 
-    Args:
-        clex: CLEX of one head, one model.
-        width: The rotated dimensions of a head.
+    ``clex`` is CLEX of one head and one model, ``width`` the rotated dimensions of a head.
     """
 
     def __init__(self, clex: CLEX, width: int):
@@ -40,14 +31,9 @@ class CLEXRotaryEmbedding(nn.Module):
     def forward(
         self, x: Float[Tensor, "B T D"], position_ids: Int[Tensor, "#B T"]
     ) -> tuple[Float[Tensor, "#B T width"], Float[Tensor, "#B T width"]]:
-        """Return the cosine and the sine of each token's angles, as attention of Transformers takes them.
+        """Return the cosine and the sine of each token's angles, in the type of ``x``.
 
-        Args:
-            x: A tensor with the required type.
-            position_ids: The position of each token. Each text begins at 0.
-
-        Raises:
-            InputError: All texts begin at later positions, as after a cache: its keys were rotated for a shorter text.
+        Raises InputError if all texts begin at later positions than 0, as after a cache.
         """
         if position_ids.min() > 0:
             raise InputError(
@@ -61,22 +47,20 @@ class CLEXRotaryEmbedding(nn.Module):
 
 
 def with_clex(
-    model: PreTrainedModel,
+    model: Any,
     factor: int,
     trained: int | None = None,
     hidden: int = 1,
     steps: int = 8,
     seed: int = 0,
     weights: str | Path | None = None,
-) -> PreTrainedModel:
+) -> Any:
     """Replace the frequencies of a causal model with rotary positions by the learned ones of ``CLEX``.
 
-    They are learned only if training exceeds ``trained`` tokens: by longer texts, or by ``position_ids`` in the
-    batches, such as those of ``synthlab.positions.samplers.ClexPositions``. Untrained, the model's output is unchanged
-    for a text of ``trained`` tokens, and that of NTK-aware interpolation by 2t - 1 for a longer one.
-
-    ``save_pretrained`` saves the weights of CLEX with the others. ``from_pretrained`` warns that it does not know them
-    and makes the plain model; this function then loads them from the same folder, given as ``weights``.
+    They are learned only if training exceeds ``trained`` tokens: by longer texts, or by ``position_ids``, such as those
+    of ``synthlab.positions.samplers.ClexPositions``. Untrained, they are those of NTK-aware interpolation by 2t - 1.
+    ``save_pretrained`` saves the weights of CLEX with the others. ``from_pretrained`` makes the plain model; this
+    function then loads them from the same folder, given as ``weights``.
 
     Args:
         model: Llama, Mistral, Qwen2, GPT-NeoX or another whose ``rotary_emb`` is plain RoPE. It is changed.
@@ -105,7 +89,7 @@ def with_clex(
         >>> extended(torch.arange(100)[None] % 11).logits.shape
         torch.Size([1, 100, 11])
     """
-    body, config = model.base_model, cast(Any, model.config)
+    body, config = model.base_model, model.config
     plain: Any = getattr(body, "rotary_emb", None)
     if getattr(plain, "rope_type", None) != "default":
         found = getattr(plain, "rope_type", type(plain).__name__)
@@ -126,11 +110,20 @@ def with_clex(
     if weights is not None:
         _load(clex, Path(weights))
     body.rotary_emb = CLEXRotaryEmbedding(clex, width).to(plain.inv_freq.device)
-    model.register_forward_pre_hook(count_tokens_alone, with_kwargs=True)
+    model.register_forward_pre_hook(_count_tokens_alone, with_kwargs=True)
     config.use_cache = False
     if model.generation_config is not None:
         model.generation_config.use_cache = False
     return model
+
+
+def _count_tokens_alone(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[()], dict[str, Any]]:
+    """Give a call that has none positions without its padding, which Transformers would count too."""
+    given = name_arguments(model, args, kwargs)
+    mask = given.get("attention_mask")
+    if given.get("position_ids") is None and mask is not None and mask.ndim == 2 and not mask.all():
+        given["position_ids"] = token_positions(mask.bool())
+    return (), given
 
 
 def _load(clex: CLEX, folder: Path) -> None:
@@ -144,6 +137,3 @@ def _load(clex: CLEX, folder: Path) -> None:
     if given != needed:
         raise InputError(f"weights={folder}: has {given} of CLEX; must have {needed}")
     clex.load_state_dict(found)
-
-
-__all__ = ["CLEXRotaryEmbedding", "with_clex"]

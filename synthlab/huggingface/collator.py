@@ -1,7 +1,4 @@
-"""Samplers of position ids for models of Hugging Face's Transformers, as data collators. Needs the extra ``lm``.
-
-No other module imports this one, so that the rest works without Transformers.
-"""
+"""Samplers of position ids for models of Hugging Face's Transformers, as data collators. Needs the extra ``lm``."""
 
 import copy
 from collections.abc import Callable, Mapping
@@ -13,7 +10,7 @@ import torch
 from torch.utils.data import get_worker_info
 
 from synthlab.errors import InputError, describe_missing
-from synthlab.positions.sampler_base import PositionSampler, Window
+from synthlab.positions.sampler_base import PositionSampler
 from synthlab.rng import seed_generator
 
 try:
@@ -64,10 +61,6 @@ class PositionCollator(TrainerCallback):
     def __init__(
         self, sampler: PositionSampler, length: int | None = None, seed: int = 0, collator: Collator | None = None
     ):
-        if seed < 0:
-            raise InputError(f"seed={seed}: must be at least 0")
-        if length is not None and length < 1:
-            raise InputError(f"length={length}: must be at least 1, or None for all tokens of the texts")
         if length is None and sampler.text_length(1) is not None:
             raise InputError(
                 "length=None: must be the number of tokens of a window, which the sampler gathers from a text"
@@ -82,31 +75,24 @@ class PositionCollator(TrainerCallback):
         return self.collator(features) if self.trainer else self._place_positions(self.collator, features)
 
     def _place_positions(self, collator: Collator, features: list[Any]) -> dict[str, Any]:
-        lengths = {len(each["input_ids"]) for each in features if isinstance(each, Mapping) and "input_ids" in each}
-        if len(lengths) > 1:
+        if len(lengths := {len(each["input_ids"]) for each in features if "input_ids" in each}) > 1:
             raise InputError(f"input_ids: have {min(lengths)} to {max(lengths)} tokens; must all have the same number")
         batch = dict(collator(features))
         tokens, mask = batch["input_ids"], batch.get("attention_mask")
         if mask is not None and not mask.all():
             raise InputError("attention_mask: has zeros; must be all ones, because padded texts get no positions")
         batch.setdefault("attention_mask", torch.ones_like(tokens))
-        window = self._window(*tokens.shape)
+        length = self.length or tokens.shape[1]
+        gathered = self.sampler.text_length(length)
+        if tokens.shape[1] < length or (gathered and gathered != tokens.shape[1]):
+            needed = f"{gathered}, from which length={length} are gathered" if gathered else f"at least length={length}"
+            raise InputError(f"input_ids: have {tokens.shape[1]} tokens each; must have {needed}")
+        window = self.sampler.window(len(tokens), length, self._generator())
         if window.places is not None:
             of_tokens = {name: rows for name, rows in batch.items() if rows.shape == tokens.shape}
             batch |= {name: rows.gather(1, window.places) for name, rows in of_tokens.items()}
         # Contiguous, since batches for a GPU are pinned, and expanded rows cannot be.
         return batch | {"position_ids": window.positions.contiguous()}
-
-    def _window(self, rows: int, tokens: int) -> Window:
-        length = tokens if self.length is None else self.length
-        gathered = self.sampler.text_length(length)
-        if gathered is not None and tokens != gathered:
-            raise InputError(
-                f"input_ids: have {tokens} tokens each; must have {gathered}, from which length={length} are gathered"
-            )
-        if tokens < length:
-            raise InputError(f"input_ids: have {tokens} tokens each; must be at least length={length}")
-        return self.sampler.window(rows, length, self._generator())
 
     def _generator(self) -> torch.Generator:
         """Return the generator of the next batch's positions. Of W workers, worker w makes batches w, w + W, ..."""
@@ -127,6 +113,3 @@ class PositionCollator(TrainerCallback):
 
     def on_epoch_begin(self, args, state, control, **kwargs):
         self.made, self.first = 0, state.global_step * args.gradient_accumulation_steps
-
-
-__all__ = ["PositionCollator"]

@@ -1,15 +1,18 @@
 """Opening of models that Transformers has saved, with one-line errors. Needs the extra ``lm``."""
 
+import io
 import logging
 import os
-from collections.abc import Generator
-from contextlib import contextmanager
+import sys
+import warnings
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
 from synthlab.errors import InputError, describe_missing, format_error, is_of_memory
 
 try:
-    from transformers import AutoModelForCausalLM  # pyright: ignore[reportMissingImports]
+    from transformers import AutoModelForCausalLM, AutoTokenizer  # pyright: ignore[reportMissingImports]
 except ImportError as error:
     raise ImportError(describe_missing("synthlab.huggingface.loading", "transformers", "lm")) from error
 
@@ -20,13 +23,12 @@ SHOWN = 300  # the most characters of a reason
 def catch_load_errors(field: str, name: object) -> Generator[None]:
     """Turn any exception while a folder or a name is opened into one line, ``field=name: ...``.
 
-    A damaged folder can raise anything: errors of JSON, of safetensors, of shapes, of missing classes.
-
-    Raises:
-        InputError: An exception was raised, except for lack of memory.
+    A damaged folder can raise anything: errors of JSON, of safetensors, of shapes, of missing classes. Only a lack of
+    memory is raised as it is. Transformers' logs are suppressed meanwhile.
     """
     try:
-        yield
+        with silence():
+            yield
     except InputError:
         raise
     except Exception as error:
@@ -43,39 +45,50 @@ def catch_load_errors(field: str, name: object) -> Generator[None]:
 def causal_model(field: str, name: str | os.PathLike[str], **options: Any) -> Any:
     """Open a causal model of Transformers with all its weights, without running code of its folder.
 
-    Args:
-        field: The name, in errors, of the setting that names the model.
-        name: A folder, or a name on the hub.
-        options: Options of ``from_pretrained``.
-
-    Raises:
-        InputError: There is no such model, it is damaged, or weights are missing or of a wrong shape, which
-            Transformers would initialize at random.
+    ``name`` is a folder or a name on the hub, ``field`` the setting that names it, for errors; ``options`` are those of
+    ``from_pretrained``. Raises InputError if there is no such model, it is damaged, or weights are missing or of a
+    wrong shape.
     """
-    with catch_load_errors(field, name), silence_load_report():
+    with catch_load_errors(field, name):
         loaded: Any = AutoModelForCausalLM.from_pretrained(
             name, trust_remote_code=False, output_loading_info=True, ignore_mismatched_sizes=True, **options
         )
     model, info = loaded
+    check_weights(field, name, info)
+    return model
+
+
+def open_tokenizer(field: str, name: str) -> Any:
+    """Open a tokenizer of Transformers, without running code of its folder; arguments as for ``causal_model``."""
+    with catch_load_errors(field, name):
+        return AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+
+
+def check_weights(field: str, name: object, info: Mapping[str, Any]) -> None:
+    """Raise InputError for weights that Transformers would initialize at random.
+
+    ``info`` is what ``from_pretrained`` returns with ``output_loading_info`` and ``ignore_mismatched_sizes``.
+    """
     if others := sorted(info["mismatched_keys"]):
         key, found, needed = others[0]
         raise InputError(f"{field}={name}: its {key} has shape {[*found]}; by its config it must be {[*needed]}")
     if lost := sorted(info["missing_keys"]):
         more = f" and {len(lost) - 1} others" if lost[1:] else ""
         raise InputError(f"{field}={name}: lacks the weights {lost[0]}{more}; must have all")
-    return model
 
 
 @contextmanager
-def silence_load_report() -> Generator[None]:
-    """Suppress the table of unfit weights that Transformers logs; the caller raises one line instead."""
-
-    def is_other(entry: logging.LogRecord) -> bool:
-        return "LOAD REPORT" not in entry.getMessage()
-
-    logger = logging.getLogger("transformers.modeling_utils")
-    logger.addFilter(is_other)
+def silence() -> Generator[None]:
+    """Suppress what Hugging Face's libraries and the harness log, and what they print if nobody watches a terminal."""
+    loggers = [logging.getLogger(name) for name in ("lm_eval", "datasets", "transformers", "huggingface_hub")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
     try:
-        yield
+        shown = sys.stderr if sys.stderr is not None and sys.stderr.isatty() else io.StringIO()
+        with redirect_stdout(shown), redirect_stderr(shown), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     finally:
-        logger.removeFilter(is_other)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

@@ -7,14 +7,13 @@ import inspect
 from typing import Any
 
 import torch
-from jaxtyping import Shaped
-from torch import Tensor, nn
+from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 from synthlab.errors import InputError
-from synthlab.finetuning.patterns import PATTERNS, Pattern
+from synthlab.finetuning.patterns import PATTERNS
 
-KERNELS = ("eager", "sdpa", "synthlab_relative")  # the attention functions that accept a mask for each head
+KERNELS = ("eager", "sdpa")  # the attention functions that accept a mask for each head
 
 
 def sparse_in_training(model: nn.Module, name: str, **arguments: Any) -> RemovableHandle:
@@ -50,38 +49,22 @@ def sparse_in_training(model: nn.Module, name: str, **arguments: Any) -> Removab
     def use(module: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]] | None:
         if not module.training:
             return None
-        given = dict(zip(inspect.signature(module.forward).parameters, args, strict=False)) | kwargs
+        given = name_arguments(module, args, kwargs)
         mask = given.get("attention_mask")
         if mask is not None and not mask.all():
             raise InputError("attention_mask: has zeros; must be all ones, because groups divide whole windows")
+        kernel = module.config._attn_implementation
+        if kernel not in KERNELS:
+            raise InputError(f"attn_implementation={kernel}: accepts no mask for each head; choose eager or sdpa")
         texts = next(each for each in map(given.get, ("input_ids", "inputs_embeds")) if each is not None)
-        return (), given | {"attention_mask": pattern_mask(module, pattern, *texts.shape[:2])}
+        seen = pattern.mask(module.config.num_attention_heads, texts.shape[1]).to(module.device)
+        if kernel == "eager":  # which adds the mask to the logits
+            seen = torch.zeros_like(seen, dtype=module.dtype).masked_fill(~seen, torch.finfo(module.dtype).min)
+        return (), given | {"attention_mask": seen.expand(len(texts), -1, -1, -1)}
 
     return model.register_forward_pre_hook(use, with_kwargs=True)
 
 
-def pattern_mask(model: Any, pattern: Pattern, rows: int, length: int) -> Shaped[Tensor, "B H T T"]:
-    """Return the mask of a pattern in the form of the model's attention.
-
-    Args:
-        model: A causal model of Transformers.
-        pattern: The pattern.
-        rows: B, the number of texts.
-        length: T, the tokens of each.
-
-    Returns:
-        True where a query sees a key, for sdpa; for eager attention 0 there, and the least number elsewhere.
-
-    Raises:
-        InputError: The pattern does not fit the heads or the length, or the model's attention function accepts no mask.
-    """
-    kernel = model.config._attn_implementation
-    if kernel not in KERNELS:
-        raise InputError(f"attn_implementation={kernel}: accepts no mask for each head; choose eager or sdpa")
-    seen = pattern.mask(model.config.num_attention_heads, length).to(model.device).expand(rows, -1, -1, -1)
-    if kernel == "sdpa":
-        return seen
-    return torch.zeros_like(seen, dtype=model.dtype).masked_fill(~seen, torch.finfo(model.dtype).min)
-
-
-__all__ = ["pattern_mask", "sparse_in_training"]
+def name_arguments(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call by keyword, for a forward pre-hook."""
+    return dict(zip(inspect.signature(module.forward).parameters, args, strict=False)) | kwargs

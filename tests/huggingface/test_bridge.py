@@ -144,9 +144,12 @@ def changed(folder, target, **settings):
     [
         ({"encoding": {"name": "support.user_classes:Idle"}}, "encoding=support.user_classes:Idle: must be an"),
         ({"encoding": {"name": "randomized", "span": 99, "inner": {"name": "a:B"}}}, "encoding=randomized: must be an"),
-        ({"encoding": {"name": "learned", "table": 9, "scale": 1.0}}, "weights, .*encoding.vectors' is missing"),
-        ({"depth": 3}, "weights, .*'transformer.blocks.2.* is missing"),
-        ({"attn_implementation": "kernels-community/flash-attn"}, "config.attn_implementation=kernels-.*: unknown key"),
+        (
+            {"encoding": {"name": "learned", "table": 9, "scale": 1.0}},
+            "model=.*: lacks the weights .*encoding.vectors; ",
+        ),
+        ({"depth": 3}, "model=.*: lacks the weights transformer.blocks.2"),
+        ({"attn_implementation": "kernels-community/flash-attn"}, "config.attn_implementation: unknown key"),
     ],
 )
 def test_a_folder_that_does_not_fit_is_refused(folder, tmp_path, caplog, monkeypatch, settings, line):
@@ -206,9 +209,9 @@ def test_models_that_do_not_fit_are_refused():
 
 
 def test_a_text_s_tokens_are_its_bytes(tmp_path):
-    wing.tokenizer.byte_tokenizer().save_pretrained(tmp_path)
+    wing.bridge.byte_tokenizer().save_pretrained(tmp_path)
     every = "".join(map(chr, [*range(0x500), *range(0x3000, 0x3100), 0x1F600]))
-    for tokenizer in (wing.tokenizer.byte_tokenizer(), wing.transformers.AutoTokenizer.from_pretrained(tmp_path)):
+    for tokenizer in (wing.bridge.byte_tokenizer(), wing.transformers.AutoTokenizer.from_pretrained(tmp_path)):
         for text in (every, "a <pad>\n\n  b\r\n\t", "Ā", ""):
             tokens = tokenizer(text)["input_ids"]
             assert tokens == list(text.encode())

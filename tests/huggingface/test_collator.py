@@ -122,7 +122,6 @@ def test_a_second_training_shares_no_draw_with_the_first(model, trainer):
 @pytest.mark.parametrize(
     ("settings", "features", "line"),
     [
-        ({"seed": -1}, [], "seed=-1: "),
         ({"sampler": PoSE(factor=4, text=3)}, [], "length=None: "),
         ({}, [{"input_ids": list(range(length))} for length in (7, 9)], "input_ids: have 7 to 9 tokens; "),
         ({}, [{"input_ids": [1, 0], "attention_mask": [1, 0]}], "attention_mask: has zeros; "),

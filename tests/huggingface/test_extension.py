@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from support import wing
 from support.language_models import LENGTH, pretrained, tiny
 from synthlab.errors import InputError
 
@@ -24,9 +25,9 @@ def lab(tmp_path_factory) -> SimpleNamespace:
     """A pretrained model, texts, and what is tested here."""
     for package in ("transformers", "accelerate", "peft", "bitsandbytes"):
         pytest.importorskip(package)
-    from synthlab.huggingface.extension.losses import measure_losses
-    from synthlab.huggingface.extension.methods import METHODS
-    from synthlab.huggingface.extension.models import load
+    from synthlab.huggingface.extension import models
+    from synthlab.huggingface.extension.settings import MethodSettings
+    from synthlab.huggingface.extension.texts import measure_losses
 
     folder = tmp_path_factory.mktemp("pretrained")
     (folder / "texts").mkdir()
@@ -36,7 +37,7 @@ def lab(tmp_path_factory) -> SimpleNamespace:
     model = pretrained(folder / "model")
     tiny(scale=5.0).save_pretrained(model)  # whose answers depend on positions
     given = {"model": model, "texts": str(folder / "texts")}
-    return SimpleNamespace(**given, losses=measure_losses, load=load, METHODS=METHODS)
+    return SimpleNamespace(**given, losses=measure_losses, load=models.load, models=models, Method=MethodSettings)
 
 
 @pytest.fixture
@@ -95,12 +96,10 @@ def test_every_method_and_recipe_trains_and_loads(lab, extend, tmp_path, words):
     assert logits(model).shape[1] == 2 * LENGTH
     if "float" in words:
         return
-    from synthlab.huggingface.extension.models import load_tokenizer, read_settings
-    from synthlab.huggingface.extension.texts import read_tokens, split_tokens
+    from synthlab.huggingface.extension.texts import read_tokens
 
-    settings = read_settings(tmp_path / "out")
-    tested = split_tokens(read_tokens(lab.texts, load_tokenizer(settings)), 0.1)[1]
-    texts = tested[: 4 * LENGTH].view(2, 2 * LENGTH)
+    tokens = read_tokens(lab.texts, wing.loading.open_tokenizer("pretrained", lab.model))
+    texts = tokens[-round(len(tokens) * 0.1) :][: 4 * LENGTH].view(2, 2 * LENGTH)
     found = lab.losses(model, texts, LENGTH, torch.float32)
     assert found.within == pytest.approx(kept["after"]["within"], abs=1e-4)
     assert found.beyond == pytest.approx(kept["after"]["beyond"], abs=1e-4)
@@ -170,8 +169,9 @@ def test_refusals_leave_nothing(lab, extend, tmp_path, words, line):
 
 @torch.no_grad()
 def test_dynamic_frequencies_are_those_of_the_text(lab):
-    method, plain = lab.METHODS.build({"name": "dynamic"}), {"rope_type": "default", "rope_theta": 10_000.0}
-    model = method.apply(tiny(scale=5.0, **method.parameters(plain, 32, 4, LENGTH)), 4, LENGTH, 0, None).eval()
+    method, plain = lab.Method(name="dynamic"), {"rope_type": "default", "rope_theta": 10_000.0}
+    model = tiny(scale=5.0, **lab.models.rope_parameters(method, plain, 32, 4, LENGTH))
+    model = lab.models.apply_method(method, model, 4, LENGTH, 0).eval()
     long, middle, short = (torch.arange(length)[None] % 7 for length in (4 * LENGTH, 2 * LENGTH, LENGTH))
     alone = model(middle).logits
     model(long)
@@ -208,5 +208,5 @@ def test_damaged_files_are_refused(lab, extend, tmp_path):
     refused(tmp_path / "adapters", "model/adapter_model.safetensors", b"\xff" * 64, r"cannot be opened \(")
     named = json.loads((tmp_path / "whole" / "settings.json").read_text()) | {"method": {"name": "elsewhere:Method"}}
     (tmp_path / "whole" / "settings.json").write_text(json.dumps(named))
-    with pytest.raises(InputError, match="elsewhere:Method: cannot be opened; choose from plain, pi"):
+    with pytest.raises(InputError, match="method.name=elsewhere:Method: must be"):
         lab.load(tmp_path / "whole")

@@ -58,10 +58,18 @@ def test_new_weights_depend_on_the_seed_alone():
     assert not torch.equal(drawn(0), drawn(1))
 
 
+def in_four_bits(folder, model: torch.nn.Module) -> torch.nn.Module:
+    """The model as Transformers opens it in 4 bits."""
+    model.save_pretrained(folder)
+    auto, config = wing.transformers.AutoModelForCausalLM, wing.lora.four_bits(torch.float32)
+    return auto.from_pretrained(folder, quantization_config=config, device_map={"": "cpu"})
+
+
 @pytest.mark.parametrize("base", ["full", "nf4"])
-def test_merged_model_is_the_trained_one(base):
-    x = texts(4, LENGTH)
-    model = wing.lora.with_lora(tiny(scale=5.0), rank=4, base=base, dropout=0.0, train=["embeddings", "norms"])
+def test_merged_model_is_the_trained_one(base, tmp_path):
+    x, plain = texts(4, LENGTH), tiny(scale=5.0)
+    given = in_four_bits(tmp_path / "plain", plain) if base == "nf4" else plain
+    model = wing.lora.with_lora(given, rank=4, dropout=0.0, train=["embeddings", "norms"]).train()
     trained = " ".join(name for name, each in model.named_parameters() if each.requires_grad)
     assert all(f".{name}." in trained for name in ("embed_tokens", "norm", "input_layernorm", "q_proj", "down_proj"))
     optimizer, losses = torch.optim.SGD([each for each in model.parameters() if each.requires_grad], lr=0.1), []
@@ -75,49 +83,33 @@ def test_merged_model_is_the_trained_one(base):
         expected = model.eval()(input_ids=x).logits
         plain = wing.lora.merged(model)
         torch.testing.assert_close(plain(x).logits, expected, rtol=1e-4, atol=1e-4)
-    assert {type(each) for name, each in plain.named_modules() if name.endswith("_proj")} == {torch.nn.Linear}
+        plain.save_pretrained(tmp_path / "merged")
+        again = wing.transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "merged")
+        torch.testing.assert_close(again(x).logits, expected, rtol=1e-4, atol=1e-4)
+    assert {type(each) for name, each in again.named_modules() if name.endswith("_proj")} == {torch.nn.Linear}
 
 
-def test_four_bits_are_the_lab_s_normal_float(bnb):
+def test_four_bits_are_the_lab_s_normal_float(bnb, tmp_path):
     plain = tiny(scale=5.0)
-    expected = {
-        name: nearest_normal_float(each.weight.detach().flatten()[None]).view(each.weight.shape)
-        for name, each in plain.named_modules()
-        if name.endswith("_proj")
-    }
-    model = wing.lora.with_lora(plain, rank=2, base="nf4").unload()
-    for name, values in expected.items():
-        packed = model.get_submodule(name).weight
-        found = bnb.functional.dequantize_4bit(packed.data, packed.quant_state)
-        # Scales are rounded to 8 bits.
-        torch.testing.assert_close(found, values, rtol=0.05, atol=1e-6)
+    model = in_four_bits(tmp_path, plain)
+    for name, each in plain.named_modules():
+        if name.endswith("_proj"):
+            expected = nearest_normal_float(each.weight.detach().flatten()[None]).view(each.weight.shape)
+            packed = model.get_submodule(name).weight
+            found = bnb.functional.dequantize_4bit(packed.data, packed.quant_state)
+            # Scales are rounded to 8 bits.
+            torch.testing.assert_close(found, expected, rtol=0.05, atol=1e-6)
     assert type(model.lm_head) is torch.nn.Linear
 
 
-def test_a_model_loaded_in_four_bits(tmp_path):
-    tiny(scale=5.0).save_pretrained(tmp_path)
-    names = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True}
-    config = wing.transformers.BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_compute_dtype=torch.float32, **names)
-    loaded = wing.transformers.AutoModelForCausalLM.from_pretrained(tmp_path, quantization_config=config)
-    given = {"rank": 2, "base": "nf4", "dropout": 0.0}
-    first, second = wing.lora.with_lora(loaded, **given).train(), wing.lora.with_lora(tiny(scale=5.0), **given).train()
-    x = texts(2, LENGTH)
-    assert torch.equal(first(input_ids=x).logits, second(input_ids=x).logits)
-    wing.lora.merged(first).save_pretrained(tmp_path / "merged")
-    again = wing.transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "merged")
-    with torch.no_grad():
-        torch.testing.assert_close(again(x).logits, wing.lora.merged(second)(x).logits, rtol=1e-4, atol=1e-4)
-
-
-def test_what_does_not_fit_is_refused_in_a_line(monkeypatch):
-    def refused(line, **arguments):
-        with pytest.raises(InputError, match=f"^{line}") as caught:
-            wing.lora.with_lora(model, **arguments)
-        assert len(caught.value.lines) == 1
-
+def test_what_does_not_fit_is_refused_in_a_line(monkeypatch, tmp_path):
     model = tiny()
-    refused("adapters.layers=q_porj: ", layers=["q_porj"])
-    model.model.layers[1].mlp.down_proj = torch.nn.Linear(96, 64)  # which bitsandbytes dequantizes wrongly on a CPU
-    refused("adapters.base=nf4: model.layers.1.mlp.down_proj has 96 inputs; must be a", base="nf4")
+    with pytest.raises(InputError, match=r"^adapters.layers=q_porj: .*$"):
+        wing.lora.with_lora(model, layers=["q_porj"])
+    model.config.intermediate_size = 96  # whose rows bitsandbytes dequantizes wrongly on a CPU
+    odd = in_four_bits(tmp_path, type(model)(model.config))
+    with pytest.raises(InputError, match=r"^adapters.base=nf4: .*down_proj has 96 inputs; must be a multiple of 64.*$"):
+        wing.lora.with_lora(odd)
     monkeypatch.setattr("synthlab.errors.find_spec", lambda name: None)
-    refused(r"adapters.base=nf4: needs bitsandbytes; pip install -e '.\[extend\]'$", base="nf4")
+    with pytest.raises(InputError, match=r"^adapters.base=nf4: needs bitsandbytes; pip install -e '.\[extend\]'$"):
+        wing.lora.four_bits(torch.float32)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import torch
 
 from support.token_models import Everything, texts
-from synthlab.huggingface.perplexity.documents import Document
+from synthlab.huggingface.perplexity.scoring import Document
 
 
 class Causal(torch.nn.Module):
@@ -14,7 +14,6 @@ class Causal(torch.nn.Module):
     def __init__(self, inner: torch.nn.Module):
         super().__init__()
         self.inner, self.read = inner, []
-        self.config = SimpleNamespace(to_dict=dict)
 
     def forward(self, input_ids, use_cache=None, return_dict=None):
         self.read.append(input_ids.numel())

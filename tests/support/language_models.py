@@ -91,7 +91,7 @@ def llama(vocabulary: int = 256, seed: int = 0, **config: Any) -> Any:
 def saved(folder: Path) -> Path:
     """Its folder, with the tokenizer of bytes."""
     llama().save_pretrained(folder)
-    wing.tokenizer.byte_tokenizer().save_pretrained(folder)
+    wing.bridge.byte_tokenizer().save_pretrained(folder)
     return folder
 
 

@@ -1,1 +1,1 @@
-"""Benchmarks of long texts: synthetic tasks at any length, and published ones through EleutherAI's harness."""
+"""The tasks of EleutherAI's harness on a model: LongBench-E, BABILong, RULER and all others."""

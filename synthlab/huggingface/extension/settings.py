@@ -1,17 +1,43 @@
-"""The settings of an extension, checked as far as possible without the model."""
+"""The settings of an extension, checked as far as possible without the model; ``conf/extend.yaml`` describes each."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, NonNegativeFloat, PositiveFloat
 
 from synthlab.alignment.regularizer import Distance
 from synthlab.config.base import Member, Seed
-from synthlab.config.registry import STRICT, validate
+from synthlab.config.registry import STRICT
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Text = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=1, le=10**9)]
+Divisors = list[Annotated[float, Field(ge=1, le=10**6)]] | None
+
+BOOKKEEPING = ("resume", "output", "device", "merge")  # settings that change nothing in training, except rounding
+
+
+class MethodSettings(BaseModel):
+    """A method, with the keys of LongRoPE and those of CLEX."""
+
+    model_config = STRICT
+    name: Literal["plain", "pi", "ntk", "yarn", "dynamic", "longrope", "clex"]
+    short: Divisors = None
+    long: Divisors = None
+    hidden: Annotated[int, Field(ge=1, le=10**6)] = 1
+    steps: Annotated[int, Field(ge=1, le=10**6)] = 8
+
+
+class AdapterSettings(BaseModel):
+    """The arguments of ``with_lora``, and the precision of the other weights."""
+
+    model_config = STRICT
+    name: Literal["none", "lora"]
+    rank: Count = 64
+    alpha: PositiveFloat = 16.0
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.05
+    layers: Literal["all-linear"] | Annotated[list[str], Field(min_length=1)] = "all-linear"
+    train: list[Literal["embeddings", "norms"]] = []
+    base: Literal["full", "nf4"] = "full"
 
 
 class AlignmentSettings(BaseModel):
@@ -51,17 +77,17 @@ class EvaluationSettings(BaseModel):
 
 
 class Settings(BaseModel):
-    """All settings; ``conf/extend.yaml`` describes each."""
+    """All settings."""
 
     model_config = STRICT
     pretrained: Text
     texts: Text
     output: Text
     resume: bool
-    method: Member
+    method: MethodSettings
     positions: Member
     pattern: Member
-    adapters: Member
+    adapters: AdapterSettings
     factor: Annotated[int, Field(ge=1, le=1000)]
     trained: Count | None
     window: Annotated[int, Field(ge=2, le=10**9)] | None
@@ -72,11 +98,3 @@ class Settings(BaseModel):
     dtype: Literal["bfloat16", "float16", "float32"]
     device: Literal["auto", "cpu", "cuda"]
     seed: Seed
-
-
-BOOKKEEPING = ("resume", "output", "device", "merge")  # settings that change nothing in training, except rounding
-
-
-def check_settings(raw: Mapping[str, Any]) -> Settings:
-    """Check the settings of a composed config. Raises InputError with a line for each wrong key."""
-    return validate(Settings, {key: value for key, value in raw.items() if key != "recipe"}, "")

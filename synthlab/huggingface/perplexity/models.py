@@ -9,41 +9,54 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from synthlab.errors import InputError, describe_missing
-from synthlab.huggingface.bridge import to_huggingface
-from synthlab.huggingface.isolation import silence
-from synthlab.huggingface.loading import catch_load_errors, causal_model
+from synthlab.errors import InputError
+from synthlab.huggingface.bridge import byte_tokenizer, to_huggingface
+from synthlab.huggingface.loading import causal_model, open_tokenizer
 from synthlab.huggingface.perplexity.settings import Settings
-from synthlab.huggingface.tokenizer import byte_tokenizer
-from synthlab.language.config import LanguageConfig
 from synthlab.language.trained import TrainedLanguage
-from synthlab.output import tell
 from synthlab.storage.store import IDENTITY, Store
 from synthlab.training.devices import find_device
 
-try:
-    from transformers import AutoTokenizer  # pyright: ignore[reportMissingImports]
-except ImportError as error:
-    raise ImportError(describe_missing("synthlab.huggingface.perplexity.models", "transformers", "lm")) from error
-
 BYTES = "bytes"  # the name of the tokenizer of the lab's texts
-GIVE = "give a folder of Transformers, a name on the hub, or a run of the lab, 16 hexadecimal digits"
 
 
 class Opened(NamedTuple):
     """A model on its device, in evaluation mode, with its tokenizer.
 
-    ``begin`` is the token with which the tokenizer begins a text; None if it adds none.
+    Attributes:
+        model: The model.
+        tokenizer: The tokenizer.
+        vocabulary: The number of tokens that the model knows.
+        bos: Where the beginning-of-text token goes: none, document or window.
+        begin: That token; None if the tokenizer has none.
     """
 
     model: nn.Module
     tokenizer: Any
-    name: str
     vocabulary: int
+    bos: str
     begin: int | None
-    begins_by_itself: bool
+
+    @property
+    def fingerprint(self) -> str:
+        """A checksum of the model's config and weights."""
+        given = cast(Any, self.model).config.to_dict()
+        known = {key: value for key, value in given.items() if key not in ("_name_or_path", "transformers_version")}
+        digest = hashlib.sha256(json.dumps(known, sort_keys=True, default=str).encode())
+        for name, values in sorted(self.model.state_dict().items()):
+            digest.update(f"{name} {values.dtype} {tuple(values.shape)}".encode())
+            digest.update(values.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+        return digest.hexdigest()
+
+    @property
+    def tokenizer_fingerprint(self) -> str:
+        """A checksum of the tokenizer's rules."""
+        inner = getattr(self.tokenizer, "backend_tokenizer", None)
+        rules = json.dumps(sorted(self.tokenizer.get_vocab().items())) if inner is None else inner.to_str()
+        special = json.dumps(self.tokenizer.special_tokens_map, sort_keys=True, default=str)
+        return hashlib.sha256(f"{type(self.tokenizer).__name__} {special} {rules}".encode()).hexdigest()
 
 
 def open_with_tokenizer(settings: Settings) -> Opened:
@@ -52,90 +65,36 @@ def open_with_tokenizer(settings: Settings) -> Opened:
     Raises InputError if they do not exist, or disagree.
     """
     device, dtype = find_device(settings.device), getattr(torch, settings.dtype)
-    run = _run(settings)
+    run = _open_run(settings)
     if run is None:
-        _check_place(settings.model)
-    with silence():
-        model = (
-            causal_model("model", settings.model, dtype=dtype)
-            if run is None
-            else cast(nn.Module, to_huggingface(run)).to(dtype)
-        )
-        tokenizer = _tokenizer(settings, run)
-    vocabulary = int(cast(Any, model).get_input_embeddings().weight.shape[0]) if run is None else run.limits()[0]
+        model = causal_model("model", settings.model, dtype=dtype)
+    else:
+        model = cast(Any, to_huggingface(run)).to(dtype)
+    name = settings.tokenizer or (settings.model if run is None else BYTES)
+    tokenizer = byte_tokenizer() if name == BYTES else open_tokenizer("tokenizer", name)
+    vocabulary = model.config.get_text_config().vocab_size
     if tokenizer.vocab_size > vocabulary:
         raise InputError(
             f"tokenizer={settings.tokenizer or settings.model}: has {tokenizer.vocab_size} tokens; the model knows "
             f"{vocabulary}, so it must be another's"
         )
-    begin = tokenizer.bos_token_id
+    begin: Any = tokenizer.bos_token_id
     if begin is None and settings.bos in ("document", "window"):
         raise InputError(f"bos={settings.bos}: the tokenizer has no token to begin a text with; must be none")
-    alone = tokenizer("", verbose=False)["input_ids"]
-    model = model.to(device).eval()
-    return Opened(model, tokenizer, settings.model, vocabulary, begin, begin is not None and alone[:1] == [begin])
+    begins_by_itself = begin is not None and tokenizer("", verbose=False)["input_ids"][:1] == [begin]
+    bos = settings.bos or ("document" if begins_by_itself else "none")
+    return Opened(model.to(device).eval(), tokenizer, vocabulary, bos, begin)
 
 
-def place_bos(settings: Settings, opened: Opened) -> str:
-    """Return where the beginning-of-text token goes: by the settings, else by the tokenizer."""
-    return settings.bos or ("document" if opened.begins_by_itself else "none")
-
-
-def fingerprint_model(model: nn.Module) -> str:
-    """Return a checksum of a model's config and weights."""
-    told = cast(Any, model).config.to_dict()
-    known = {key: value for key, value in told.items() if key not in ("_name_or_path", "transformers_version")}
-    digest = hashlib.sha256(json.dumps(known, sort_keys=True, default=str).encode())
-    for name, values in sorted(model.state_dict().items()):
-        digest.update(f"{name} {values.dtype} {tuple(values.shape)}".encode())
-        digest.update(_bytes_of(values))
-    return digest.hexdigest()
-
-
-def fingerprint_tokenizer(tokenizer: Any) -> str:
-    """Return a checksum of a tokenizer's rules."""
-    inner = getattr(tokenizer, "backend_tokenizer", None)
-    told = json.dumps(sorted(tokenizer.get_vocab().items())) if inner is None else inner.to_str()
-    special = json.dumps(tokenizer.special_tokens_map, sort_keys=True, default=str)
-    return hashlib.sha256(f"{type(tokenizer).__name__} {special} {told}".encode()).hexdigest()
-
-
-def _bytes_of(values: Tensor) -> Any:
-    return values.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()  # a buffer, not a copy
-
-
-def _run(settings: Settings) -> TrainedLanguage | None:
+def _open_run(settings: Settings) -> TrainedLanguage | None:
     """Open the run of the lab that is named, by its identity; None if it is no run."""
     if not IDENTITY.fullmatch(settings.model) or Path(settings.model).exists():
         return None
     record = Store(settings.runs).read(settings.model)
-    if not isinstance(record.config, LanguageConfig):
-        raise InputError(f"model={settings.model}: is a run of kind {record.config.kind}; must be a language model")
     if record.diverged_at is None and record.config.steps not in record.weights:
         raise InputError(f"model={settings.model}: its weights were not saved; train it with save=weights")
-    return cast(TrainedLanguage, record.model())
-
-
-def _check_place(name: str) -> None:
-    """Raise InputError for a name that is neither a folder nor possible on the hub; announce requests to the hub."""
-    if not Path(name).exists():
-        if not _may_be_on_the_hub(name):
-            raise InputError(f"model={name}: there is no such folder; {GIVE}")
-        tell(f"model={name}: is no folder here; asking the hub")
-
-
-def _tokenizer(settings: Settings, run: TrainedLanguage | None) -> Any:
-    name = settings.tokenizer
-    if name is None and run is not None:
-        language = cast(LanguageConfig, run.record.config).task["name"]
-        if language != "text":
-            raise InputError(f"model={settings.model}: was trained on task={language}; only models of text read texts")
-        name = BYTES
-    if name == BYTES:
-        return byte_tokenizer()
-    with catch_load_errors("tokenizer", name or settings.model):
-        return AutoTokenizer.from_pretrained(name or settings.model, trust_remote_code=False)
-
-
-def _may_be_on_the_hub(name: str) -> bool:
-    return not name.startswith((".", "/", "~")) and name.count("/") <= 1 and "\\" not in name
+    model = record.model()
+    language = getattr(record.config, "task", {}).get("name")
+    if not isinstance(model, TrainedLanguage) or (language != "text" and not settings.tokenizer):
+        raise InputError(f"model={settings.model}: must be a language model that was trained with task=text")
+    return model

@@ -1,9 +1,10 @@
-"""Losses of the tokens of a document, and its misalignment: the computations for one document at one length."""
+"""Losses of the tokens of a document, and its misalignment: what is computed for one document at one length."""
 
+import hashlib
 import inspect
+import json
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -16,18 +17,32 @@ from synthlab.alignment.misalignment import Misalignment, misalignment
 from synthlab.alignment.windows import min_context
 from synthlab.config.registry import STRICT
 from synthlab.errors import InputError, format_error, is_of_memory
-from synthlab.huggingface.perplexity.documents import Document
-from synthlab.huggingface.perplexity.windows import ScoredWindow, Span, batches, count_rows
+from synthlab.huggingface.perplexity.windows import Rule, batches, count_rows
 from synthlab.rng import seed_generator
 
-Tick = Callable[[int], None]  # called with the number of tokens that were just computed
+VERSION = 2  # raise this when a part of the same document, model and settings gets other numbers
+CHUNK = 1024  # number of tokens whose probabilities are computed at once, in 32 bits for each of the vocabulary
+DISTANCES = Misalignment._fields
+
+
+class Document(NamedTuple):
+    """A document as tokens [T], on the CPU, and the average number of UTF-8 bytes of a token."""
+
+    name: str
+    tokens: Int[Tensor, " T"]
+    bytes_per_token: float
+
+    @property
+    def digest(self) -> str:
+        """A checksum of the tokens and of their bytes."""
+        return hashlib.sha256(f"{self.bytes_per_token!r} ".encode() + self.tokens.numpy().tobytes()).hexdigest()
 
 
 class Part(BaseModel):
     """The result of a document at one length by one measure.
 
     ``count`` is the number of scored tokens, for misalignment that of texts; ``sums`` are sums over them, in nats;
-    ``contexts``, if known, has the sums of losses after 1, 2, ... tokens, each over equally many windows.
+    ``contexts``, of disjoint windows, has the sums of losses after 1, 2, ... tokens, each over equally many windows.
     """
 
     model_config = STRICT
@@ -46,7 +61,7 @@ class CausalScorer:
         name: The name of the model in errors.
     """
 
-    def __init__(self, model: nn.Module, batch: int, begin: int | None = None, name: str = "model"):
+    def __init__(self, model: nn.Module, batch: int = 1, begin: int | None = None, name: str = "model"):
         self.model, self.batch, self.begin, self.name = model, batch, begin, name
         self.device = next(model.parameters()).device
         # Logits of tokens that are not scored would take most of the memory.
@@ -74,67 +89,66 @@ class CausalScorer:
             ) from None
         return output.logits[:, -kept:]
 
-    def losses(self, tokens: Int[Tensor, " T"], windows: Sequence[ScoredWindow]) -> Float[Tensor, "B counted"]:
-        """Return the loss of each scored token, in nats, of windows of one kind; 64-bit, on the CPU."""
-        texts = torch.stack([tokens[window.start : window.end] for window in windows])
-        kept = windows[0].counted
-        logits, targets = self.logits(texts[:, :-1], kept), texts[:, -kept:].to(self.device)
-        pairs = zip(logits, targets, strict=True)
-        # Row by row, since logits in 32 bits are large.
-        found = [F.cross_entropy(_to_float(row), target, reduction="none") for row, target in pairs]
-        return torch.stack(found).double().cpu()
+    def losses(self, texts: Int[Tensor, "B T"], counted: int) -> Float[Tensor, "B counted"]:
+        """Return the losses of the last ``counted`` tokens of each text, in nats; 64-bit, on the CPU."""
+        logits = self.logits(texts[:, :-1], counted).flatten(0, 1)
+        targets = texts[:, -counted:].to(self.device).flatten()
+        pairs = zip(logits.split(CHUNK), targets.split(CHUNK), strict=True)
+        found = [F.cross_entropy(_to_float(rows), target, reduction="none") for rows, target in pairs]
+        return torch.cat(found).view(-1, counted).double().cpu()
 
 
 def _to_float(logits: Tensor) -> Tensor:
     return logits if logits.dtype == torch.float64 else logits.float()
 
 
-def loss_part(
-    scorer: CausalScorer, document: Document, windows: Sequence[ScoredWindow], by_context: bool, tick: Tick
-) -> Part:
-    """Sum the losses of the scored tokens of ``windows``.
+class Measurement(NamedTuple):
+    """A measure of a document at a length: losses by a rule, or misalignment, for which ``seed`` draws contexts."""
 
-    ``by_context`` is for windows whose tokens are all scored. Raises InputError for a loss that is not finite.
-    """
-    total, count, contexts = 0.0, 0, []
-    for batch in batches(windows, scorer.batch):
-        losses = scorer.losses(document.tokens, batch)
-        _check_finite(bool(losses.isfinite().all()), scorer, document, batch[0].end - batch[0].start)
-        total, count = total + losses.sum().item(), count + losses.numel()
-        if by_context:
-            contexts.append(losses.sum(0))
-        tick(sum(window.read for window in batch))
-    return Part(count=count, sums={"loss": total}, contexts=torch.stack(contexts).sum(0).tolist() if by_context else [])
+    document: Document
+    measure: str
+    rule: Rule
+    seed: int
 
+    def identity(self, *model: str) -> str:
+        """Return a checksum of everything that decides its numbers; ``model`` identifies the model."""
+        decisive = [self.rule.length, self.seed] if self.measure == "misalignment" else [*self.rule]
+        given = json.dumps([VERSION, *model, self.document.digest, self.measure, decisive])
+        return hashlib.sha256(given.encode()).hexdigest()[:32]
 
-def misalignment_part(scorer: CausalScorer, document: Document, span: Span, seed: int, tick: Tick) -> Part:
-    """Return the long-short misalignment of the document's pieces of ``span.length`` tokens.
+    def cost(self) -> int:
+        """Return the number of tokens that the model reads; for misalignment, an upper bound."""
+        size, length = len(self.document.tokens), self.rule.length
+        if self.measure == "misalignment":
+            return 2 * (size // length) * length
+        return sum(window.read for window in self.rule.cut(size))
 
-    Two contexts are drawn for each piece, from half the length to all of it. Raises InputError for a result that is not
-    finite.
-    """
-    length = span.length
-    pieces = document.tokens[: len(document.tokens) // length * length].view(-1, length)
-    draws = seed_generator(np.random.SeedSequence((seed, length, int(document.digest[:16], 16))))
-    found = misalignment(
-        scorer.logits, pieces, min_context(length, 0.5), length, draws, batch=count_rows(scorer.batch, length)
-    )
-    _check_finite(all(math.isfinite(estimate.value) for estimate in found), scorer, document, length)
-    tick(misalignment_cost(len(document.tokens), length))
-    return Part(count=len(pieces), sums={name: each.value * len(pieces) for name, each in found._asdict().items()})
+    def compute(self, scorer: CausalScorer) -> Part:
+        """Compute the result. Raises InputError for one that is not finite."""
+        measure = self._sum_misalignment if self.measure == "misalignment" else self._sum_losses
+        count, sums, contexts = measure(scorer)
+        if not all(map(math.isfinite, sums.values())):
+            raise InputError(
+                f"{scorer.name}: has logits that are not finite in {self.document.name} at length {self.rule.length}; "
+                "its weights may be damaged, or dtype too small: try dtype=float32"
+            )
+        return Part(count=count, sums=sums, contexts=contexts)
 
+    def _sum_losses(self, scorer: CausalScorer) -> tuple[int, dict[str, float], list[float]]:
+        total, count, contexts = 0.0, 0, torch.zeros(self.rule.length - 1, dtype=torch.float64)
+        for batch in batches(self.rule.cut(len(self.document.tokens)), scorer.batch):
+            texts = torch.stack([self.document.tokens[window.start : window.end] for window in batch])
+            losses = scorer.losses(texts, batch[0].counted)
+            total, count = total + losses.sum().item(), count + losses.numel()
+            if self.measure == "disjoint":
+                contexts += losses.sum(0)
+        return count, {"loss": total}, contexts.tolist() if self.measure == "disjoint" else []
 
-def misalignment_cost(tokens: int, length: int) -> int:
-    """Return an upper bound on the number of tokens that it computes."""
-    return 2 * (tokens // length) * length
-
-
-DISTANCES = Misalignment._fields
-
-
-def _check_finite(is_finite: bool, scorer: CausalScorer, document: Document, length: int) -> None:
-    if not is_finite:
-        raise InputError(
-            f"{scorer.name}: has logits that are not finite in {document.name} at length {length}; its weights may "
-            "be damaged, or dtype too small: try dtype=float32"
-        )
+    def _sum_misalignment(self, scorer: CausalScorer) -> tuple[int, dict[str, float], list[float]]:
+        """Compare two contexts, drawn from half the length to all of it, in each piece of ``length`` tokens."""
+        length, tokens = self.rule.length, self.document.tokens
+        pieces = tokens[: len(tokens) // length * length].view(-1, length)
+        draws = seed_generator(np.random.SeedSequence((self.seed, length, int(self.document.digest[:16], 16))))
+        rows = count_rows(scorer.batch, length)
+        found = misalignment(scorer.logits, pieces, min_context(length, 0.5), length, draws, batch=rows)
+        return len(pieces), {name: each.value * len(pieces) for name, each in found._asdict().items()}, []

@@ -8,10 +8,8 @@ from pydantic import BaseModel, Field
 
 from synthlab.config.registry import STRICT, validate
 from synthlab.errors import InputError
-from synthlab.huggingface.perplexity.windows import DEFINITIONS, Span
 
 Measure = Literal["disjoint", "strided", "sliding", "last", "misalignment"]
-MEASURES = (*DEFINITIONS, "misalignment")
 LARGEST = 2**40  # bound of any number: more tokens than there are texts
 Length = Annotated[int, Field(ge=2, le=LARGEST)]
 Count = Annotated[int, Field(ge=1, le=LARGEST)]
@@ -40,32 +38,25 @@ class Settings(BaseModel):
     tasks: list[str] = Field(default_factory=list)
     task_data: str | None = None
     task_limit: Count | None = None
-    task_samples: Count = 100
 
     @classmethod
     def from_raw(cls, raw: Mapping[str, Any]) -> "Settings":
         """Return the checked settings of a config. A number can be the name of a folder, as a shell passes it."""
         names = {key: str(raw[key]) for key in ("model", "tokenizer", "texts") if isinstance(raw.get(key), int | float)}
         settings = validate(cls, {**raw, **names}, "")
-        shortest = min(settings.lengths)
+        shortest, longest = min(settings.lengths), max(settings.lengths)
         problems = []
         if not settings.texts and not settings.tasks:
             problems.append("texts=null: must be a file or a folder of texts, unless tasks are given")
         if settings.stride is not None and "strided" in settings.measures and settings.stride >= shortest:
             problems.append(f"stride={settings.stride}: must be less than the shortest of lengths, {shortest}")
-        if settings.tokens is not None and settings.tokens < max(settings.lengths):
-            problems.append(
-                f"tokens={settings.tokens}: must be at least the longest of lengths, {max(settings.lengths)}"
-            )
+        if settings.tokens is not None and settings.tokens < longest:
+            problems.append(f"tokens={settings.tokens}: must be at least the longest of lengths, {longest}")
         if "\0" in settings.model or not settings.model.strip():
             problems.append(f"model={settings.model!r}: must be a folder, a name on the hub, or a run of the lab")
         if problems:
             raise InputError(*problems)
         return settings
-
-    def span(self, length: int) -> Span:
-        """Return how documents are measured at ``length``; the stride is half of it by default."""
-        return Span(length, max(self.lengths), self.stride or length // 2)
 
     @property
     def folder(self) -> str:

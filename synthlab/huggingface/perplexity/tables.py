@@ -1,16 +1,13 @@
 """Tables of an evaluation: means over tokens, with standard errors over documents."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from synthlab.huggingface.perplexity.measurements import Measurement
-from synthlab.huggingface.perplexity.scoring import DISTANCES, Part
-from synthlab.huggingface.perplexity.settings import MEASURES
-from synthlab.huggingface.perplexity.windows import DEFINITIONS
+from synthlab.huggingface.perplexity.scoring import DISTANCES, Measurement, Part
 
 Done = Sequence[tuple[Measurement, Part]]
 
@@ -50,93 +47,61 @@ def ratio(sums: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return mean, np.sqrt(number / (number - 1) * (left**2).sum(0)) / counts.sum(0)
 
 
-def tables(done: Done) -> Tables:
+def make_tables(done: Done) -> Tables:
     """Return all tables of the results of an evaluation."""
     groups: dict[tuple[str, int], list[tuple[Measurement, Part]]] = {}
     for task, part in done:
-        groups.setdefault((task.measure, task.span.length), []).append((task, part))
-    order = sorted(groups, key=lambda key: (MEASURES.index(key[0]), key[1]))
-    losses = [key for key in order if key[0] != "misalignment"]
-    positions = [_positions(length, groups[measure, length]) for measure, length in order if measure == "disjoint"]
-    return Tables(
-        pd.DataFrame([_loss_row(*key, groups[key]) for key in losses]),
-        pd.concat(positions, ignore_index=True) if positions else pd.DataFrame(),
-        pd.DataFrame([_distances_row(key[1], groups[key]) for key in order if key not in losses]),
-        pd.DataFrame([_document_row(*pair) for key in order for pair in groups[key]]),
-    )
+        groups.setdefault((task.measure, task.rule.length), []).append((task, part))
+    measures = list(dict.fromkeys(measure for measure, _ in groups))
+    perplexity, positions, distances, documents = [], [], [], []
+    for measure, length in sorted(groups, key=lambda key: (measures.index(key[0]), key[1])):
+        group = groups[measure, length]
+        parts = [part for _, part in group]
+        counts = np.array([part.count for part in parts], dtype=float)
+        means = {name: _mean(name, parts, counts) for name in parts[0].sums}
+        if measure == "misalignment":
+            row = {"length": length} | {key: value for mean in means.values() for key, value in mean.items()}
+            distances.append(row | {"documents": len(group), "texts": int(counts.sum())})
+        else:
+            row = {"measure": measure, "length": length, **means["loss"], **_derive(group, means["loss"])}
+            perplexity.append(row | {"documents": len(group), "tokens": int(counts.sum())})
+        if parts[0].contexts:
+            windows = counts / (length - 1)
+            loss, error = ratio(np.array([part.contexts for part in parts]), windows[:, None])
+            columns = {"length": length, "context": range(1, length), "loss": loss, "loss_error": error}
+            positions.append(pd.DataFrame({**columns, "documents": len(group), "windows": int(windows.sum())}))
+        for task, part in group:
+            row = {"document": task.document.name, "measure": measure, "length": length, "count": part.count}
+            documents.append(row | {name: value / part.count for name, value in part.sums.items()})
+    by_context = pd.concat(positions, ignore_index=True) if positions else pd.DataFrame()
+    return Tables(pd.DataFrame(perplexity), by_context, pd.DataFrame(distances), pd.DataFrame(documents))
 
 
-def _loss_row(measure: str, length: int, group: Done) -> dict[str, object]:
-    sums = np.array([part.sums["loss"] for _, part in group])
-    counts = np.array([part.count for _, part in group], dtype=float)
-    sizes = counts * [task.document.bytes_per_token for task, _ in group]
-    (loss, error), (bits, bits_error) = ratio(sums, counts), ratio(sums / math.log(2), sizes)
+def _mean(name: str, parts: Iterable[Part], counts: np.ndarray) -> dict[str, float]:
+    value, error = ratio(np.array([part.sums[name] for part in parts]), counts)
+    return {name: float(value), f"{name}_error": float(error)}
+
+
+def _derive(group: Done, mean: dict[str, float]) -> dict[str, float]:
+    """Return the perplexity of a mean loss, and the loss in bits a byte."""
     with np.errstate(over="ignore"):
-        perplexity = np.exp(loss)
-    return {
-        "measure": measure,
-        "length": length,
-        "stride": group[0][0].span.stride if measure == "strided" else pd.NA,
-        "loss": float(loss),
-        "loss_error": float(error),
-        "perplexity": float(perplexity),
-        "perplexity_error": float(perplexity * error),
-        "bits_per_byte": float(bits),
-        "bits_per_byte_error": float(bits_error),
-        "documents": len(group),
-        "tokens": int(counts.sum()),
-    }
+        perplexity = float(np.exp(mean["loss"]))
+    sizes = np.array([part.count * task.document.bytes_per_token for task, part in group])
+    bits, error = ratio(np.array([part.sums["loss"] for _, part in group]) / math.log(2), sizes)
+    derived = {"perplexity": perplexity, "perplexity_error": perplexity * mean["loss_error"]}
+    return derived | {"bits_per_byte": float(bits), "bits_per_byte_error": float(error)}
 
 
-def _positions(length: int, group: Done) -> pd.DataFrame:
-    sums = np.array([part.contexts for _, part in group])
-    windows = np.array([[part.count / (length - 1)] for _, part in group])
-    loss, error = ratio(sums, np.broadcast_to(windows, sums.shape))
-    columns = {"length": length, "context": range(1, length), "loss": loss, "loss_error": error}
-    return pd.DataFrame({**columns, "documents": len(group), "windows": int(windows.sum())})
-
-
-def _distances_row(length: int, group: Done) -> dict[str, object]:
-    row: dict[str, object] = {"length": length}
-    counts = np.array([part.count for _, part in group], dtype=float)
-    for name in DISTANCES:
-        value, error = ratio(np.array([part.sums[name] for _, part in group]), counts)
-        row |= {name: float(value), f"{name}_error": float(error)}
-    return row | {"documents": len(group), "texts": int(counts.sum())}
-
-
-def _document_row(task: Measurement, part: Part) -> dict[str, object]:
-    means = {name: value / part.count for name, value in part.sums.items()}
-    return {
-        "document": task.document.name,
-        "measure": task.measure,
-        "length": task.span.length,
-        "count": part.count,
-        **means,
-    }
-
-
-def format_tables(found: Tables) -> list[str]:
+def format_tables(found: Tables) -> str:
     """Return one table as text: a row for each length, a column for each measure, with the standard errors."""
-    rows: dict[int, dict[str, str]] = {}
+    cells: dict[str, dict[int, str]] = {}
     for row in found.perplexity.to_dict("records"):
-        rows.setdefault(row["length"], {})[row["measure"]] = _with_error(row["perplexity"], row["perplexity_error"])
+        cells.setdefault(row["measure"], {})[row["length"]] = _format(row["perplexity"], row["perplexity_error"])
     for row in found.misalignment.to_dict("records"):
-        rows.setdefault(row["length"], {}).update(
-            {
-                "misalignment": _with_error(row["sce"], row["sce_error"]),
-                "excess": _with_error(row["excess"], row["excess_error"]),
-            }
-        )
-    columns = [*(name for name in DEFINITIONS if any(name in row for row in rows.values()))]
-    columns += ["misalignment", "excess"] if len(found.misalignment) else []
-    body = [
-        ["length", *columns],
-        *([f"{length:,}", *(row.get(name, "") for name in columns)] for length, row in sorted(rows.items())),
-    ]
-    widths = [max(len(line[i]) for line in body) for i in range(len(body[0]))]
-    return ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in body]
+        for name, column in zip(DISTANCES[:2], ("misalignment", "excess"), strict=True):
+            cells.setdefault(column, {})[row["length"]] = _format(row[name], row[f"{name}_error"])
+    return pd.DataFrame(cells).sort_index().rename_axis("length").reset_index().to_string(index=False)
 
 
-def _with_error(value: float, error: float) -> str:
+def _format(value: float, error: float) -> str:
     return f"{value:.4g}" if math.isnan(error) else f"{value:.4g} ± {error:.2g}"

@@ -1,10 +1,10 @@
-"""Definitions of perplexity at length L: the windows of a document, and the scored tokens of each window.
+"""The rule by which a document is cut into windows, and the measures that it gives.
 
 A document has tokens 0 to T - 1. A window is L consecutive tokens. The model reads all but its last token and predicts
 all but its first one: the token at place j of a window has a context of j tokens, from 1 to L - 1.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -21,65 +21,55 @@ class ScoredWindow(NamedTuple):
         return self.end - self.start - 1
 
 
-class Span(NamedTuple):
-    """How a document is measured: at ``length`` tokens.
+class Rule(NamedTuple):
+    """Windows of ``length`` tokens, and which of their tokens are scored.
 
-    ``longest`` is the greatest of all requested lengths, ``stride`` that of ``strided``.
+    Attributes:
+        length: The tokens of a window.
+        first: The token at which the first window ends.
+        stride: The tokens from one window to the next.
+        context: The least context of a scored token.
     """
 
     length: int
-    longest: int
+    first: int
     stride: int
+    context: int
+
+    def cut(self, tokens: int) -> list[ScoredWindow]:
+        """Return the windows of a document of ``tokens`` tokens.
+
+        Each scores the tokens that no earlier window has and that have the least context or more. Windows that overlap
+        reach the end of the document, where the last one may be shorter; others leave a remainder out.
+        """
+        windows: list[ScoredWindow] = []
+        read = 0
+        for end in range(self.first, tokens + 1, self.stride):
+            start = end - self.length
+            windows.append(ScoredWindow(start, end, end - max(read, start + self.context)))
+            read = end
+        if windows and self.stride < self.length and read < tokens:
+            windows.append(ScoredWindow(windows[-1].start + self.stride, tokens, tokens - read))
+        return windows
 
 
-def disjoint(tokens: int, span: Span) -> list[ScoredWindow]:
-    """Return adjacent windows in which all tokens but the first are scored.
+def rules(length: int, longest: int, stride: int) -> dict[str, Rule]:
+    """Return the rule of each measure of perplexity at ``length`` tokens.
 
-    Contexts from 1 to L - 1 are equally frequent. Tokens after the last whole window are not scored.
+    - ``disjoint``: adjacent windows, whose contexts from 1 to L - 1 are equally frequent.
+    - ``strided``: a window every ``stride`` tokens, and each token but the first scored once: the loop of Hugging
+      Face's page on the perplexity of fixed-length models.
+    - ``sliding``: each token with a full context of L - 1 tokens.
+    - ``last``: a sample of ``sliding``, one token of each piece of ``longest`` tokens.
+
+    With the last two, all lengths score the same tokens: those with a full context at the ``longest`` length.
     """
-    length = span.length
-    return [ScoredWindow(start, start + length, length - 1) for start in range(0, tokens - length + 1, length)]
-
-
-def strided(tokens: int, span: Span) -> list[ScoredWindow]:
-    """Return windows that begin every S tokens, and score each token once.
-
-    In the first window all tokens but the first are scored, in the others those that no earlier window had: the last S,
-    with contexts from L - S to L - 1. The last window may be shorter.
-
-    Only a document's first token is not scored. This is the loop of Hugging Face's page on the perplexity of
-    fixed-length models.
-    """
-    windows = [ScoredWindow(0, min(span.length, tokens), min(span.length, tokens) - 1)]
-    while windows[-1].end < tokens:
-        start, before = windows[-1].start + span.stride, windows[-1].end
-        end = min(start + span.length, tokens)
-        windows.append(ScoredWindow(start, end, end - before))
-    return windows
-
-
-def sliding(tokens: int, span: Span) -> list[ScoredWindow]:
-    """Return a window for each scored token, with a full context of L - 1 tokens.
-
-    The scored tokens are those with a full context at the longest length, so that all lengths score the same tokens.
-    """
-    return [ScoredWindow(end - span.length, end, 1) for end in range(span.longest, tokens + 1)]
-
-
-def last(tokens: int, span: Span) -> list[ScoredWindow]:
-    """Return windows that score the last token of each piece of ``longest`` tokens, with a full context.
-
-    The context has L - 1 tokens. This is a sample of ``sliding``, which costs less. All lengths score the same tokens.
-    """
-    return [ScoredWindow(end - span.length, end, 1) for end in range(span.longest, tokens + 1, span.longest)]
-
-
-DEFINITIONS: dict[str, Callable[[int, Span], list[ScoredWindow]]] = {
-    "disjoint": disjoint,
-    "strided": strided,
-    "sliding": sliding,
-    "last": last,
-}
+    return {
+        "disjoint": Rule(length, first=length, stride=length, context=1),
+        "strided": Rule(length, first=length, stride=stride, context=1),
+        "sliding": Rule(length, first=longest, stride=1, context=length - 1),
+        "last": Rule(length, first=longest, stride=longest, context=length - 1),
+    }
 
 
 def batches(windows: Sequence[ScoredWindow], tokens: int) -> list[list[ScoredWindow]]:
@@ -90,12 +80,11 @@ def batches(windows: Sequence[ScoredWindow], tokens: int) -> list[list[ScoredWin
     kinds: dict[tuple[int, int], list[ScoredWindow]] = {}
     for window in windows:
         kinds.setdefault((window.read, window.counted), []).append(window)
-    return [
-        kind[i : i + size]
-        for (read, _), kind in kinds.items()
-        for size in [count_rows(tokens, read)]
-        for i in range(0, len(kind), size)
-    ]
+    parts: list[list[ScoredWindow]] = []
+    for (read, _), kind in kinds.items():
+        size = count_rows(tokens, read)
+        parts += [kind[i : i + size] for i in range(0, len(kind), size)]
+    return parts
 
 
 def count_rows(tokens: int, read: int) -> int:

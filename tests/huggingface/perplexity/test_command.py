@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 
 from support.language_models import saved
 from support.small import small
-from synthlab.huggingface.perplexity.figure import draw_figure
+from synthlab.errors import InputError
+from synthlab.huggingface.perplexity.evaluation import draw_figure
 from synthlab.storage.store import Store
 from synthlab.training.execution import execute_together
 
@@ -28,7 +29,7 @@ def llama(tmp_path_factory):
 def evaluate(invoke, tmp_path, monkeypatch):
     """The command on two texts and one that is too short, in a folder of its own; its figure, which takes longer than
     all else, is empty."""
-    monkeypatch.setattr("synthlab.huggingface.perplexity.report.draw_figure", lambda *_: Figure())
+    monkeypatch.setattr("synthlab.huggingface.perplexity.evaluation.draw_figure", lambda *_: Figure())
     texts = tmp_path / "texts"
     texts.mkdir()
     for name, text in {"a": "abcdefgh" * 4, "b": "The quick brown fox jumps.", "c": "short"}.items():
@@ -47,10 +48,10 @@ def written(folder):
 
 
 def test_a_model_is_measured_once(evaluate, llama, tmp_path, monkeypatch):
-    monkeypatch.setattr("synthlab.huggingface.perplexity.report.draw_figure", draw_figure)
+    monkeypatch.setattr("synthlab.huggingface.perplexity.evaluation.draw_figure", draw_figure)
     first = evaluate(llama)
     assert first.status == 0, first.err
-    assert first.err.startswith("documents: 2 of 3; 1 have fewer than 16 tokens\ncost: ")
+    assert "documents: 2 of 3; 1 have fewer than 16 tokens\ncost: " in first.err
     files = written(tmp_path)
     table = pd.read_csv(next(tmp_path.glob("evaluate/*/perplexity.csv")))
     assert len(table) == 4 * 2
@@ -66,14 +67,14 @@ def test_a_model_is_measured_once(evaluate, llama, tmp_path, monkeypatch):
 def test_an_interrupted_evaluation_goes_on(evaluate, llama, tmp_path, monkeypatch):
     whole = evaluate(llama)
     shutil.rmtree(tmp_path / "evaluate")
-    from synthlab.huggingface.perplexity.measurements import Measurement
+    from synthlab.huggingface.perplexity.scoring import Measurement
 
     compute, computed = Measurement.compute, []
 
     def interrupted(self, *args):
         if len(computed) == 7:
             raise KeyboardInterrupt
-        computed.append((self.document.name, self.measure, self.span.length))
+        computed.append(self)
         return compute(self, *args)
 
     with monkeypatch.context() as patched:
@@ -127,7 +128,7 @@ def test_bad_models_are_refused_in_one_line(evaluate, llama, tmp_path):
         assert line in next(each for each in outcome.err.splitlines() if each.startswith("error: "))
         assert "Traceback" not in outcome.err
 
-    refused(tmp_path / "nowhere", "there is no such folder; give a folder")
+    refused(tmp_path / "nowhere", "nowhere: cannot be opened (")
     refused(llama, "bos=document: the tokenizer has no token to begin", "bos=document")
     config = AutoConfig.from_pretrained(llama)
     config.vocab_size = 100
@@ -136,36 +137,20 @@ def test_bad_models_are_refused_in_one_line(evaluate, llama, tmp_path):
     assert not (tmp_path / "evaluate").exists()
 
 
-def test_an_interrupted_evaluation_on_tasks_goes_on(invoke, llama, tmp_path, monkeypatch):
-    pytest.importorskip("lm_eval")
-    from synthlab.huggingface.benchmarks import published
+def test_documents_that_are_too_short_or_of_another_tokenizer_are_refused(llama, tmp_path):
+    from synthlab.huggingface.perplexity.evaluation import tokenize_documents
+    from synthlab.huggingface.perplexity.models import open_with_tokenizer
+    from synthlab.huggingface.perplexity.settings import Settings
 
-    def evaluate(*others):
-        words = [f"model={llama}", "device=cpu", "tasks=[needle,facts]", "lengths=[140,180]", "task_samples=2"]
-        return invoke("synthlab", "evaluate", *words, f"results={tmp_path}", *others)
-
-    whole = evaluate(f"results={tmp_path / 'whole'}")
-    assert whole.status == 0, whole.err
-    assert "tasks: 4, of 8 samples\n" in whole.err
-    run, done = published.run_task, []
-
-    def interrupted(setting, task):
-        if len(done) == 3:
-            raise KeyboardInterrupt
-        done.append(task)
-        return run(setting, task)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(published, "run_task", interrupted)
-        stopped = evaluate()
-    assert stopped.status == 130
-    assert not [*tmp_path.glob("evaluate/tasks-*/tasks.csv")]
-    next(tmp_path.glob("evaluate/parts/*/*.json")).write_text('{"rows": [')  # and one was damaged since
-    going_on = evaluate()
-    assert "tasks: 4, of 8 samples; 2 of 4 are recorded" in going_on.err
-    assert going_on.out.split("\n\n")[0] == whole.out.split("\n\n")[0]
-    for other in ("seed=1", "dtype=float64"):
-        outcome = evaluate(other)
-        assert outcome.status == 0, (other, outcome.err)
-        assert "recorded" not in outcome.err
-    assert len([*tmp_path.glob("evaluate/tasks-*/tasks.csv")]) == 3  # a folder for each setting
+    given = {"model": str(llama), "texts": str(tmp_path / "a.txt"), "lengths": [4], "measures": ["last"], "tokens": 6}
+    settings = Settings.from_raw(given)
+    opened = open_with_tokenizer(settings)._replace(bos="document", begin=7)
+    (tmp_path / "a.txt").write_text("twenty bytes of text")
+    [document], number = tokenize_documents(settings, opened)
+    assert number == 1
+    assert document.tokens.tolist() == [7, *b"twent"]
+    assert document.bytes_per_token == 1
+    for text, line in (("é" * 9, "tokenizer=.*: has token 195; "), ("", "texts=.*: the longest of 1 documents has 1 ")):
+        (tmp_path / "a.txt").write_text(text)
+        with pytest.raises(InputError, match=f"^{line}.*$"):
+            tokenize_documents(settings, opened._replace(vocabulary=128))

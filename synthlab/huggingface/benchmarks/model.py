@@ -4,25 +4,19 @@ import copy
 from typing import Any
 
 import torch
+from lm_eval.models.huggingface import HFLM  # pyright: ignore[reportMissingImports]
+from lm_eval.models.utils_hf import stop_sequences_criteria  # pyright: ignore[reportMissingImports]
 
-from synthlab.errors import InputError, describe_missing
-
-try:
-    from lm_eval.models.huggingface import HFLM  # pyright: ignore[reportMissingImports]
-    from lm_eval.models.utils_hf import stop_sequences_criteria  # pyright: ignore[reportMissingImports]
-except ImportError as error:
-    raise ImportError(
-        describe_missing("synthlab.huggingface.benchmarks.harness_model", "lm_eval", "evaluate")
-    ) from error
+from synthlab.errors import InputError
 
 UNBOUNDED = 10**9  # number of tokens, for encodings without a longest text
 
 
 class HarnessModel(HFLM):
-    """The harness's own model class, adapted to models of the lab.
+    """The harness's own model class, with what models of the lab lack: an end of text, a cache, a bound of length.
 
-    It adds what the harness expects and the lab's models lack: an end of text, a cache, a bound of length. It counts
-    the texts that lose their beginning because they exceed the model's longest text.
+    Attributes:
+        cut: The number of texts so far that lost their beginning because they exceed ``max_length``.
 
     Args:
         model: A causal model of Transformers, or ``SynthlabForCausalLM``.
@@ -32,16 +26,24 @@ class HarnessModel(HFLM):
         batch_size: The number of texts in a batch. With more than one, shorter texts are padded.
 
     Raises:
-        InputError: Tokenizer and model disagree, or the model's logits are not finite.
+        InputError: The tokenizer has more tokens than the model, or the model's logits are not finite.
     """
 
     def __init__(self, model: Any, tokenizer: Any, max_length: int | None = None, batch_size: int = 1):
+        vocabulary = model.config.get_text_config().vocab_size
+        if tokenizer.vocab_size > vocabulary:
+            raise InputError(
+                f"tokenizer: has {tokenizer.vocab_size} tokens; must be that of the model, which has {vocabulary}"
+            )
+        with torch.no_grad():
+            logits = model(tokenizer("The end.", return_tensors="pt")["input_ids"].to(model.device)).logits
+        if not logits.isfinite().all():
+            raise InputError("model: its logits are not finite, so nothing can be measured")
         if max_length is None and model.config.model_type == "synthlab":
             max_length = int(min(UNBOUNDED, model.transformer.encoding.longest()))
-        _check(model, tokenizer)
         super().__init__(pretrained=model, tokenizer=copy.deepcopy(tokenizer), max_length=max_length)
         self.batch_size_per_gpu = batch_size
-        self.requests = self.cut = 0
+        self.cut = 0
 
     @property
     def eot_token_id(self) -> int:
@@ -52,17 +54,19 @@ class HarnessModel(HFLM):
     def prefix_token_id(self) -> int:
         """The token before a text without context: a line break if there is no special token for it."""
         given = [self.custom_prefix_token_id, self.tokenizer.bos_token_id, self.tokenizer.eos_token_id]
-        return next((token for token in given if token is not None), self._line_break())
+        line_break = self.tokenizer.encode("\n", add_special_tokens=False)[-1]
+        return next((token for token in given if token is not None), line_break)
 
     def generate_until(self, requests: Any, disable_tqdm: bool = False) -> list[str]:
         for request in requests:
             context, options = request.args
-            self._count(len(self.tok_encode(context)) + options.get("max_gen_toks", self.max_gen_toks))
+            tokens = len(self.tok_encode(context)) + options.get("max_gen_toks", self.max_gen_toks)
+            self.cut += tokens > self.max_length
         return super().generate_until(requests, disable_tqdm)
 
     def _loglikelihood_tokens(self, requests: Any, *args: Any, **kwargs: Any) -> Any:
         for _, context, continuation in requests:
-            self._count(len(context) + len(continuation) - 1)
+            self.cut += len(context) + len(continuation) - 1 > self.max_length
         return super()._loglikelihood_tokens(requests, *args, **kwargs)
 
     def _model_generate(self, context: Any, max_length: int, stop: list[str], **options: Any) -> Any:
@@ -78,31 +82,3 @@ class HarnessModel(HFLM):
             use_cache=bool(getattr(self.config, "use_cache", True)),
             **options,
         )
-
-    def _count(self, tokens: int) -> None:
-        self.requests += 1
-        self.cut += tokens > self.max_length
-
-    def _line_break(self) -> int:
-        return self.tokenizer.encode("\n", add_special_tokens=False)[-1]
-
-
-def _check(model: Any, tokenizer: Any) -> None:
-    """Raise InputError if tokenizer and model differ in tokens, or if the model's logits are not finite."""
-    tokens = tokenizer("The end.", return_tensors="pt")["input_ids"]
-    size = model.get_input_embeddings().num_embeddings if _has_embeddings(model) else model.config.vocab_size
-    if not tokens.numel():
-        raise InputError("tokenizer: gives no tokens for a text; it must be that of the model")
-    if tokenizer.vocab_size > size:
-        raise InputError(f"tokenizer: has {tokenizer.vocab_size} tokens; must be that of the model, which has {size}")
-    with torch.no_grad():
-        logits = model(tokens.to(model.device)).logits
-    if not torch.isfinite(logits).all():
-        raise InputError("model: its logits are not finite, so nothing can be measured")
-
-
-def _has_embeddings(model: Any) -> bool:
-    try:
-        return hasattr(model.get_input_embeddings(), "num_embeddings")
-    except (AttributeError, NotImplementedError):
-        return False
