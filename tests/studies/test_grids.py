@@ -90,13 +90,6 @@ def test_the_same_run_twice_would_pass_for_a_seed():
         cells(Grid(vary=[{"encoding": ["nope", "rope"]}, {"encoding": ["rope"]}]), seeds=2)
 
 
-def test_a_setting_of_a_group_outlives_the_choice_of_its_member_and_must_fit_it():
-    paper = asked("protocol.steps=7").compose("s", {"protocol": "paper"})["protocol"]
-    assert (paper["optimizer"], paper["steps"]) == ("sgd", 7)
-    with pytest.raises(InputError, match="model.wdith=3: unknown key, did you mean width"):
-        asked().compose("s", {"model.wdith": 3})
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
