@@ -27,7 +27,6 @@ EVERY: dict[str, AlignmentStudy] = {
     for group in ("default", "extensions", "predictors", "quick")
     for name, study in studies(PAPER, group).items()
 }
-MANY = ("table1", "scalar", "predictors")  # models
 # Tested up to five training lengths, which the numbers are.
 OVERRIDES = {override.split("=")[0]: override for override in [*SMALL, "test_length=40"]}
 
@@ -53,19 +52,6 @@ def names(plan: Plan) -> dict[str, Named]:
 
 def judged(study: str, runs: pd.DataFrame) -> list[Verdict]:
     return judge(CLAIMS.values(), "by hand", [Grounds(EVERY[study].claims, runs)])
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name in MANY else name for name in EVERY]
-)
-def test_every_study_can_be_planned(name):
-    fewer = {"protocol.lr": [0.003], "protocol.batch": [16]} if name == "predictors" else {}  # 4 of 16 settings
-    study = EVERY[name].model_copy(update={"vary": [grid | fewer for grid in EVERY[name].vary]})
-    planned = study.plan(name, asked(*left_open(study)), seeds=2)
-    assert {config.seed for config in planned.configs} == {0, 1}
-    assert list(dict.fromkeys(cell.arm for cell in planned.cells[""])) == list(EVERY[name].arms)
-    shown = [(names(planned)[config.id], config.seed) for config in planned.configs]
-    assert len(set(shown)) == len(shown)  # nothing that is varied is drawn as if it were one
 
 
 @pytest.fixture
@@ -95,7 +81,6 @@ def test_every_study_at_small_size(name, invoke, hasty, tmp_path):
     found = invoke("experiments", f"long_short_alignment/{name}", *given, "seeds=1", "workers=1", f"results={tmp_path}")
     assert (found.status, found.err.count("Traceback")) == (0, 0)
     folder = tmp_path / "long_short_alignment" / "figures"
-    assert (folder / f"{name}.png").stat().st_size > 10_000
     assert all(re.search(rf"^long_short_alignment\.{claim} \(", found.out, re.M) for claim in EVERY[name].claims)
     if name == "compute":
         assert pd.read_csv(folder / "compute_cost.csv")["step"].tolist() == list(STEPS)
