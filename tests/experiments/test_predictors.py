@@ -9,12 +9,10 @@ import pytest
 from experiments.long_short_alignment.claims import CLAIMS
 from experiments.long_short_alignment.correlation_claims import OUTCOMES
 from experiments.long_short_alignment.predictors import Predictors
-from experiments.long_short_alignment.run_table import QUANTITIES, errors
+from experiments.long_short_alignment.run_table import errors
 from support.small import small
 from synthlab.studies.verdicts import Grounds, judge
 from synthlab.training.execution import execute
-
-ERRORS = [name for name in QUANTITIES if "_error_" in name]
 
 
 def models(settings: int = 8) -> pd.DataFrame:

@@ -10,13 +10,16 @@ from hypothesis import strategies as st
 from experiments.long_short_alignment.scalar import (
     OUTPUTS,
     ScalarConfig,
+    least_length,
     measure_misalignment,
     pairwise,
     scale_by_deviation,
+    suffix_lengths,
 )
 from support.configs import QUICK
 from synthlab.config.composition import compose, to_overrides
 from synthlab.regression.config import RunConfig
+from synthlab.rng import stream
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import ensure
 from synthlab.training.execution import execute
@@ -55,6 +58,14 @@ def test_scale_and_offset_do_not_matter():
     for other in (1000 * z, -0.001 * z, z + 10):
         assert scale_by_deviation(pairwise(other).mean().item(), other) == pytest.approx(scale_by_deviation(value, z))
     assert scale_by_deviation(0.0, torch.full((4, 3), 0.1)) == 0
+
+
+@pytest.mark.parametrize(("length", "least"), [(1, 1), (2, 1), (3, 2), (10, 5), (11, 6)])
+def test_suffix_lengths(length, least):
+    assert least_length(length) == least
+    lengths = suffix_lengths(400, length, stream(0, "windows"))
+    assert lengths.shape == (2, 400)
+    assert lengths.unique().tolist() == list(range(least, length + 1))
 
 
 def test_all_four_by_hand():

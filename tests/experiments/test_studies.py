@@ -1,7 +1,6 @@
 """Studies, from the command line to their figures, tables and claims."""
 
 import re
-from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -10,15 +9,14 @@ import pytest
 from experiments.long_short_alignment.arms import differences
 from experiments.long_short_alignment.claims import CLAIMS
 from experiments.long_short_alignment.paper import PAPER
-from experiments.long_short_alignment.run_table import Named, average_losses
+from experiments.long_short_alignment.run_table import average_losses
 from experiments.long_short_alignment.step_costs import STEPS
 from experiments.long_short_alignment.studies import AlignmentStudy
 from support.figures import studies
 from support.hasty import hastily
 from support.small import SMALL, small
 from synthlab.language.config import LanguageConfig
-from synthlab.studies.overrides import Overrides
-from synthlab.studies.study import Plan
+from synthlab.studies.evidence import NoEvidence
 from synthlab.studies.verdicts import Grounds, Verdict, judge
 from synthlab.training.execution import execute
 
@@ -31,23 +29,10 @@ EVERY: dict[str, AlignmentStudy] = {
 OVERRIDES = {override.split("=")[0]: override for override in [*SMALL, "test_length=40"]}
 
 
-def study(**changes) -> AlignmentStudy:
-    return PAPER.studies({"s": {"title": "t", "analysis": "plain"} | changes})["s"]
-
-
-@cache
-def asked(*given: str) -> Overrides:
-    return Overrides(given)
-
-
 def left_open(study: AlignmentStudy) -> list[str]:
     """The overrides of what a study does not set itself."""
     own = {*study.fixed, *(key for settings in (*study.arms.values(), *study.vary) for key in settings)}
     return [override for key, override in OVERRIDES.items() if key not in own]
-
-
-def names(plan: Plan) -> dict[str, Named]:
-    return {run.id: plan.study.name_run(cell, run) for cell in plan.cells[""] for run in cell.configs}
 
 
 def judged(study: str, runs: pd.DataFrame) -> list[Verdict]:
@@ -168,6 +153,14 @@ def test_claims_about_numbers_by_hand():
     assert [(check.answer, str(check.witnesses)) for check in verdict.checks] == [
         (answer, of) for answer in ("holds", "fails", "fails", "fails") for of in ("12 trainings", "6 encodings")
     ]
+
+
+def test_a_diverged_baseline_is_not_replaced():
+    left = by_alpha([0.1, 0.1], [0.2, 0.2])
+    left = left[left["arm"] != "alpha 0"]
+    with pytest.raises(NoEvidence, match="no finished run of the arm that the others are held against"):
+        differences(left, "loss_4x")
+    assert {verdict.word for verdict in judged("finetune", left)} == {"not tested"}
 
 
 def facts(recalled: dict[str, dict[float, float]]) -> pd.DataFrame:
