@@ -71,6 +71,7 @@ def test_against_by_hand():
         ["model.depth=2", 5, 10 * 12 * 1.5],
         ["model.depth=2", 10, 20 * 12 * 1.5],
     ]
+    assert list(axes_of(plot, grid, drawn).get_lines()[1].get_ydata()) == [180, 360]
 
 
 def test_powers_by_hand():
