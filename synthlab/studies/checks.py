@@ -66,12 +66,12 @@ class Check(NamedTuple):
     @property
     def least(self) -> float:
         """The least value over seeds."""
-        return float(np.min(self.measured)) if len(self.measured) else np.nan
+        return float(min(self.measured, default=np.nan))
 
     @property
     def greatest(self) -> float:
         """The greatest value over seeds."""
-        return float(np.max(self.measured)) if len(self.measured) else np.nan
+        return float(max(self.measured, default=np.nan))
 
     @property
     def fulfilling(self) -> int:

@@ -66,10 +66,7 @@ class Evidence:
         return self.records[name][0].config
 
     def errors(self, name: str) -> pd.DataFrame:
-        """Return the mean squared error: a row for each seed, a column for each length.
-
-        Raises NoEvidence for runs with another measure.
-        """
+        """Return the mean squared error as ``measured`` does."""
         return self.measured(name, "mse")
 
     def measured(self, name: str, metric: str) -> pd.DataFrame:
@@ -170,18 +167,6 @@ def final_loss(training: pd.DataFrame) -> float:
 def fits(record: Record, level: float) -> bool:
     """Return True if a run finished with a training loss of at most ``level``."""
     return record.diverged_at is None and final_loss(record.training) <= level
-
-
-def count_runs(rows: pd.DataFrame, records: Sequence[Record], level: float | None) -> pd.DataFrame:
-    """Return ``rows`` with columns that ``aggregate_seeds`` counts.
-
-    ``diverged`` is how many of the runs in ``records`` diverged. ``fit`` is True if the row's run, named by its column
-    ``id``, fits; it is missing if ``level`` is None.
-    """
-    rows = rows.assign(diverged=sum(record.diverged_at is not None for record in records))
-    if level is None:
-        return rows
-    return rows.assign(fit=rows["id"].isin([record.config.id for record in records if fits(record, level)]))
 
 
 def describe_left_out(series: Mapping[str, Sequence[Record]]) -> str:

@@ -68,10 +68,9 @@ def _draw_panel(axes: Axes, checks: Sequence[Check]) -> None:
         look = {"xycoords": ("axes fraction", "data"), "va": "center", "color": style.colour, "annotation_clip": False}
         axes.annotate(says, (1.01, y), **look)
     name_rows(axes, [_name(check) for check in checks])
-    for bound in thresholds:
-        axes.axvline(bound, color="black", lw=1.3, zorder=1)
-    for bound in others:
-        axes.axvline(bound, color="black", lw=1, linestyle=":", zorder=1)
+    for bounds, look in ((thresholds, {"lw": 1.3}), (others, {"lw": 1, "linestyle": ":"})):
+        for bound in bounds:
+            axes.axvline(bound, color="black", zorder=1, **look)
     _name_thresholds(axes, thresholds)
     axes.spines[["left", "right", "top"]].set_visible(False)
 

@@ -6,18 +6,11 @@ the probability that this has happened at any n so far stays within ``may_spend(
 distribution of the number of wrong values, among the sequences that have decided nothing yet, goes from n to n + 1. So
 the error rate is that of all looks together, whatever the numbers of values and the reason to stop.
 
-Five of five values on one side decide, at 1/32. What remains up to 1/20 is spent as 1 - 5 / n. Candidates, by the
-probability that a check has decided after looks at 5, 10, 15 and 20 values, each on the right side with probability 0.8
-(0.9), and by the values that it needs:
-
-    spent as                     k at 5, 10, 15, 20    decided        values
-    1 - 5 / n                    1, 2, 3, 5            0.70 (0.97)    13.4 (8.8)
-    log(n / 5) / log 16          1, 1, 3, 5            0.69 (0.97)    14.2 (9.8)
-    all of it as soon as can be  1, 2, 3, 4            0.59 (0.92)    13.4 (8.8)
-
-A boundary for the four looks alone would be k = 1, 2, 4, 5 at best (0.74, 0.97). It would be invalid if a run has
-diverged and a look falls on 9 values, and would leave nothing for looks after 20. Spending functions: K. K. G. Lan and
-D. L. DeMets, Biometrika 70 (1983).
+Five of five values on one side decide, at 1/32. What remains up to 1/20 is spent as 1 - 5 / n: after looks at 5, 10, 15
+and 20 values, each on the right side with probability 0.8 (0.9), a check has decided with probability 0.70 (0.97).
+Spent as log(n / 5) / log 16 it is 0.69 (0.97), spent as soon as can be 0.59 (0.92). A boundary for these four looks
+alone would reach 0.74, but would be invalid for a look at 9 values, after a run has diverged. Spending functions:
+K. K. G. Lan and D. L. DeMets, Biometrika 70 (1983).
 """
 
 from functools import cache

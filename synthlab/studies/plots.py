@@ -24,7 +24,7 @@ from synthlab.config.registry import Registry
 from synthlab.errors import InputError
 from synthlab.metrics import Metric
 from synthlab.storage.records import Record
-from synthlab.studies.evidence import count_runs
+from synthlab.studies.evidence import fits
 from synthlab.studies.grids import label
 
 Lengths = Annotated[list[PositiveInt], Field(min_length=1)]
@@ -58,8 +58,16 @@ class Series(NamedTuple):
         return label(self.chosen)
 
     def count_runs(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return ``rows`` of its runs, with the columns that count runs that fit and that diverged."""
-        return count_runs(rows, self.records, self.level)
+        """Return ``rows`` with columns that ``aggregate_seeds`` counts.
+
+        ``diverged`` is how many of its runs diverged. ``fit`` is True if the row's run, named by its column ``id``,
+        fits; it is missing without a level.
+        """
+        rows = rows.assign(diverged=sum(record.diverged_at is not None for record in self.records))
+        if self.level is None:
+            return rows
+        fitting = [record.config.id for record in self.records if fits(record, self.level)]
+        return rows.assign(fit=rows["id"].isin(fitting))
 
     def losses(self) -> pd.DataFrame:
         """Return the training curves of its finished runs, one after the other; empty if there are none."""
@@ -160,17 +168,28 @@ def _numbers(one: Series, losses: pd.DataFrame) -> list[tuple[str, str, Settings
     return [(each, f"{one.label}, {each}", one.chosen | {"exponent": each.rpartition("_")[2]}) for each in names]
 
 
-class Against(Plot):
+class AtLengths(Plot):
+    """A plot of the errors at the given test ``lengths``."""
+
+    def __init__(self, lengths: Lengths):
+        self.lengths = lengths
+
+    def check(self, chosen, test_length):
+        check_lengths(self.lengths, test_length)
+
+
+class Against(AtLengths):
     """Error at the given test ``lengths`` against one setting ``x`` of the panel's grid.
 
     There is a line for each combination of the other settings, and for each length.
     """
 
     def __init__(self, x: str, lengths: Lengths):
-        self.x, self.lengths = x, lengths
+        super().__init__(lengths)
+        self.x = x
 
     def check(self, chosen, test_length):
-        check_lengths(self.lengths, test_length)
+        super().check(chosen, test_length)
         values = [series.get(self.x) for series in chosen]
         if not all(isinstance(value, int | float) and value > 0 for value in values):
             raise InputError(f"x={self.x}: must be a setting in vary whose values are all numbers above 0")
@@ -205,18 +224,15 @@ class Against(Plot):
         return others if len(self.lengths) == 1 else others | {"length": length}
 
 
-class Powers(Plot):
+class Powers(AtLengths):
     """Error at the given test ``lengths`` against the exponent p of f(x) = x^p; named maps have markers.
 
     log x is placed at p = 0, since (x^p - 1) / p, the same map up to scale and offset, converges to it. 1/log(x + 1) is
     no power and is placed next to them.
     """
 
-    def __init__(self, lengths: Lengths):
-        self.lengths = lengths
-
     def check(self, chosen, test_length):
-        check_lengths(self.lengths, test_length)
+        super().check(chosen, test_length)
         others = {key for series in chosen for key in series} - {"outrep", "outrep.p"}
         if others:
             raise InputError(f"vary.{min(others)}: a plot of powers can vary only outrep and outrep.p")
@@ -329,7 +345,7 @@ def find_unfit(drawn: pd.DataFrame) -> pd.Series:
     return drawn["fit"].eq(0) if "fit" in drawn else pd.Series(False, index=drawn.index)
 
 
-class Spread(Plot):
+class Spread(AtLengths):
     """The shares of weights, data, tests and their interactions in the variance of the log error over runs.
 
     These are initial weights, training data and test sequences, at the given test ``lengths``; for each length, and
@@ -338,11 +354,8 @@ class Spread(Plot):
     ``vary`` must cross ``weight_seed``, ``data_seed`` and ``test_seed``.
     """
 
-    def __init__(self, lengths: Lengths):
-        self.lengths = lengths
-
     def check(self, chosen, test_length):
-        check_lengths(self.lengths, test_length)
+        super().check(chosen, test_length)
         for _, design in _designs([Series(dict(one), ()) for one in chosen]):
             given = all(isinstance(one.chosen.get(seed), int) for one in design for seed in SEEDS)
             if not given or min(_sizes(design)) < 2 or len(design) < prod(_sizes(design)):

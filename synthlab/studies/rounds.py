@@ -26,10 +26,7 @@ from synthlab.sweeps.trackers import Tracker
 
 
 class Open(NamedTuple):
-    """An undecided check of a claim, and its series, which belong to the grid called ``grid``.
-
-    The series are empty if no more seeds would decide the check.
-    """
+    """An undecided check of a claim, and its series in ``grid``: none if no more seeds would decide it."""
 
     claim: str
     grid: str
@@ -37,16 +34,15 @@ class Open(NamedTuple):
 
     @property
     def wanted(self) -> dict[tuple[str, ...], int]:
-        """The number of seeds that its series need, by identity: more for those with the fewest.
+        """The number of seeds of the next look, by identity of the series with the fewest seeds.
 
-        It is empty at the last look, and if a series does not depend on the seed: it has one run, to which others
-        cannot be paired.
+        It is empty at the last look, and if a series has one run, which does not depend on the seed.
         """
-        if not self.series:
+        fewest = min((cell.seeds for cell in self.series), default=0)
+        if not LOOKS[0] <= fewest < LOOKS[-1]:
             return {}
-        fewest = min(cell.seeds for cell in self.series)
-        following = [look for look in LOOKS if look > fewest][:1] if fewest >= LOOKS[0] else []
-        return {cell.identity: look for look in following for cell in self.series if cell.seeds == fewest}
+        following = next(look for look in LOOKS if look > fewest)
+        return {cell.identity: following for cell in self.series if cell.seeds == fewest}
 
 
 def find_undecided(
@@ -76,19 +72,17 @@ def plan_round(plans: Sequence[Plan], checks: Sequence[Open]) -> tuple[list[Plan
 
     None if no series may have more.
     """
-    wanted = {identity: seeds for check in checks for identity, seeds in check.wanted.items()}
-    return ([plan.extend(wanted) for plan in plans], _why(checks)) if wanted else None
-
-
-def _why(checks: Sequence[Open]) -> str:
-    """Return which claims are undecided, and which series get how many seeds for that."""
+    wanted: dict[tuple[str, ...], int] = {}
     series: dict[tuple[str, int], dict[str, None]] = {}
     for check in checks:
+        more = check.wanted
+        wanted |= more
         for cell in check.series:
-            if cell.identity in check.wanted:
-                series.setdefault((check.grid, check.wanted[cell.identity]), {})[cell.label] = None
-    more = [f"{grid}: {', '.join(labels)} get {seeds} seeds" for (grid, seeds), labels in series.items()]
-    return f"{claims_of(checks)} not decided; {'; '.join(more)}"
+            if cell.identity in more:
+                series.setdefault((check.grid, more[cell.identity]), {})[cell.label] = None
+    told = [f"{grid}: {', '.join(labels)} get {seeds} seeds" for (grid, seeds), labels in series.items()]
+    why = f"{claims_of(checks)} not decided; {'; '.join(told)}"
+    return ([plan.extend(wanted) for plan in plans], why) if wanted else None
 
 
 def claims_of(checks: Sequence[Open]) -> str:

@@ -27,6 +27,7 @@ which reaches 20 at most once in 20 if no check is false. With five seeds that t
 checks.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -174,17 +175,13 @@ class Verdict(NamedTuple):
 
 def counts_in_words(answers: Sequence[str]) -> str:
     """Return how many of the ``answers`` of checks are which, such as "4 of 6 checks hold, 1 fails, 1 undecided"."""
-    holding, failing, undecided, few, untested = (
-        sum(each == word for each in answers) for word in ("holds", "fails", "undecided", FEW, "not tested")
-    )
-    told = [
-        f"{holding} of {len(answers)} checks hold{'s' * (holding == 1)}",
-        f"{failing} fail{'s' * (failing == 1)}" if failing else "",
-        f"{undecided} undecided" if undecided else "",
-        f"{few} without a verdict" if few else "",
-        f"{untested} not tested" if untested else "",
-    ]
-    return ", ".join(filter(None, told)) if answers else ""
+    if not answers:
+        return ""
+    counts = Counter(answers)
+    told = [f"{counts['holds']} of {len(answers)} checks hold{'s' * (counts['holds'] == 1)}"]
+    words = {"fails": "fails" if counts["fails"] == 1 else "fail", "undecided": "undecided", FEW: "without a verdict"}
+    words["not tested"] = "not tested"
+    return ", ".join([*told, *(f"{counts[answer]} {word}" for answer, word in words.items() if counts[answer])])
 
 
 def judge(claims: Iterable[Claim[Any]], figure: str, grids: Sequence[Grounds]) -> list[Verdict]:

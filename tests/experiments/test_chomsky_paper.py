@@ -4,18 +4,9 @@ import pandas as pd
 import pytest
 
 from experiments.chomsky.claims import CLAIMS, LEVEL
-from experiments.chomsky.paper import PAPER, Chomsky
-from experiments.chomsky.scores import LEVELS, best, by_arm, by_task, find_pairs, gain, score_runs
+from experiments.chomsky.scores import best, by_arm, by_task, find_pairs, gain, score_runs
 from experiments.sequences.published import RANGE
-from support.figures import studies
-from synthlab.studies.evidence import NoEvidence
 from synthlab.studies.verdicts import Grounds, Verdict, judge
-
-
-def whole_paper() -> Chomsky:
-    (study,) = studies(PAPER).values()
-    assert isinstance(study, Chomsky)
-    return study
 
 
 def runs(found: dict[str, dict[str, list[float]]]) -> pd.DataFrame:
@@ -51,8 +42,6 @@ def test_the_score_is_the_mean_over_lengths():
     assert find_pairs(table) == ["rope"]
     assert gain(table, "rope").to_dict() == pytest.approx({("a", 0): 0.1, ("a", 1): 0.2, ("b", 0): -0.1, ("b", 1): 0.2})
     assert best(table, False).tolist() == pytest.approx([0.8, 0.5, 0.6, 0.4])
-    with pytest.raises(NoEvidence, match="beyond training"):
-        score_runs(runs(BOTH).query("last == 2"))
 
 
 def test_the_tables_by_hand():
@@ -79,11 +68,6 @@ def test_randomized_positions_by_hand():
     assert without_a.values.tolist() == pytest.approx([-0.1, 0.2])
     assert of_best.values.tolist() == pytest.approx([-0.15, 0.2])
     assert without_b.values.tolist() == pytest.approx([-0.2, 0.2])
-    assert "mean over 2 tasks" in of_rope.what
-    assert [check.what.split(": ")[1].split(",")[0] for check in (without_a, without_b)] == [
-        "gain without a",
-        "gain without b",
-    ]
     better = {
         task: arms | {"randomized rope": [1.0] * 5, "rope": [0.6] * 5, "nope": [0.9] * 5} for task, arms in BOTH.items()
     }
@@ -94,7 +78,6 @@ def test_randomized_positions_by_hand():
     lacks = runs(better).query("not (task == 'a' and arm == 'rope' and seed == 4)")
     assert [len(check.values) for check in judged("C1", lacks).checks] == [4] * 4
     assert judged("C1", runs({"a": {"nope": [0.5]}})).word == "not tested"
-    assert judged("C1", runs({"a": {"rope": [0.5], "randomized rope": []}, "b": BOTH["b"]})).word == "not tested"
 
 
 def test_no_positions_against_positions():
@@ -108,8 +91,6 @@ def test_no_positions_against_positions():
     assert without_b.values.tolist() == pytest.approx([-0.2, 0.3])
     better = {"a": {"nope": [0.9] * 5, "rope": [0.6] * 5, "randomized rope": [0.8] * 5}}
     assert [judged(claim, runs(better)).word for claim in ("O2", "O3")] == ["holds", "does not hold"]
-    without = runs({"a": {"rope": [0.6], "randomized rope": [0.8]}})
-    assert [judged(claim, without).word for claim in ("O2", "O3")] == ["not tested"] * 2
 
 
 @pytest.mark.parametrize("claim", ["C2", "O1"])
@@ -122,21 +103,10 @@ def test_no_plain_encoding_generalizes(claim):
 
     (check,) = judged(claim, fitted({"a": low})).checks
     assert (check.answer, check.median, check.high) == ("holds", pytest.approx(0.7), LEVEL)
-    assert check.series == ("arm=nope", "arm=rope")
-    assert [check.at(factor).high for factor in (0.5, 2.0)] == pytest.approx([0.95, 0.8])
     high = fitted({"b": {**low, "nope": [1.05] * 5}})
     assert judged(claim, high).word == "does not hold"
     assert [check.answer for check in judged(claim, fitted({"a": low}), high).checks] == ["holds", "fails"]
-    unfit = runs({"a": low}).assign(fit=False)
-    assert judged(claim, unfit).word == "not tested"
+    unfit = runs({"a": low})
     assert judged(claim, unfit.assign(fit=unfit["seed"] < 2)).word == "not tested"
     assert judged(claim, unfit.assign(fit=unfit["arm"] == "randomized rope")).word == "not tested"
     assert judged(claim, unfit.assign(fit=unfit["arm"] == "nope")).word == "holds"
-    assert judged(claim, runs({"a": {"randomized rope": [0.5]}})).word == "not tested"
-
-
-def test_c2_is_about_tasks_that_are_not_regular():
-    study = whole_paper()
-    assert list(study.tasks) == list(LEVELS)
-    about_c2 = {key for key, task in study.tasks.items() if task.claims == ["C2"]}
-    assert about_c2 == {key for key, level in LEVELS.items() if level != "regular"}

@@ -1,7 +1,6 @@
 """Each claim is judged on made-up records: one set in which it holds, and for each of its checks one that breaks it."""
 
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -48,30 +47,37 @@ FLAT, SQUARE = np.full(50, 1e-6), 1e-3 + BEYOND**2.0
 RISING = np.where(LENGTHS > 10, 2e-4, 1e-6)
 
 
-def test_1a_and_each_way_to_break_it():
-    others = {name: made(RISING, **MEAN) for name in ("alibi", "rope", "learned")}
-    assert verdict("1a", nope=made(FLAT, **MEAN), **others).word == "holds"
-    assert failing(verdict("1a", nope=made(4e-5 * FLAT / FLAT, **MEAN), **others)) == ["NoPE: largest error"]
+WITHIN = "largest error beyond training / within (1e-05 at least)"
+WAYS_1A = {
+    "none": (FLAT, RISING, []),
+    "large": (np.full(50, 4e-5), RISING, ["NoPE: largest error"]),
     # from 1e-9 to 2e-5 is 2 times the paper's 1e-5: lower errors within are no fault
-    low = verdict("1a", nope=made(np.where(LENGTHS > 40, 2e-5, 1e-9), **MEAN), **others)
-    assert (low.word, low.checks[2].median) == ("holds", pytest.approx(2.09))  # the middle of ten seeds
-    steep = verdict("1a", nope=made(np.where(LENGTHS > 40, 3e-4, 2e-5), **MEAN), **others)
-    assert failing(steep) == [
-        "NoPE: largest error",
-        "NoPE: error / best constant's, largest",
-        "NoPE: largest error beyond training / within (1e-05 at least)",
-    ]
-    assert steep.checks[2].median == pytest.approx(15)
-    # 0.005 = 0.25 / 50 is what always answering 1/2 gives at length 50: no generalization, though it is small
+    "low within": (np.where(LENGTHS > 40, 2e-5, 1e-9), RISING, []),
+    "steep": (
+        np.where(LENGTHS > 40, 3e-4, 2e-5),
+        RISING,
+        ["NoPE: largest error", "NoPE: error / best constant's, largest", f"NoPE: {WITHIN}"],
+    ),
+    # what would be flat for NoPE is flat for RoPE: from 1e-9 to 5e-5, 5 times the paper's 1e-5
+    "flat RoPE": (FLAT, np.where(LENGTHS > 10, 5e-5, 1e-9), [f"RoPE: {WITHIN}"]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS_1A)
+def test_1a_and_each_way_to_break_it(way):
+    nope, rope, broken = WAYS_1A[way]
+    others = {"alibi": made(RISING, **MEAN), "rope": made(rope, **MEAN), "learned": made(RISING, **MEAN)}
+    found = verdict("1a", nope=made(nope, **MEAN), **others)
+    assert failing(found) == broken
+    assert (found.word == "holds") == (broken == [])
+
+
+def test_a_small_error_that_a_constant_has_is_no_generalization():
+    # 0.005 = 0.25 / 50 is what always answering 1/2 gives at length 50
+    others = {name: made(RISING, **MEAN) for name in ("alibi", "rope", "learned")}
     trivial = verdict("1a", nope=made(0.25 / LENGTHS, **MEAN), **others)
     assert trivial.word == "mixed"  # the other encodings do rise
-    assert "NoPE: error / best constant's, largest" in failing(trivial)
-    assert trivial.checks[1].median == pytest.approx(1.045)
-    # what would be flat for NoPE is flat for RoPE: from 1e-9 to 5e-5, 5 times the paper's 1e-5
-    flat_rope = others | {"rope": made(np.where(LENGTHS > 10, 5e-5, 1e-9), **MEAN)}
-    found = verdict("1a", nope=made(FLAT, **MEAN), **flat_rope)
-    assert found.word == "mixed"
-    assert failing(found) == ["RoPE: largest error beyond training / within (1e-05 at least)"]
+    assert trivial.checks[1].median == pytest.approx(1.045)  # the middle of ten seeds
 
 
 def test_5_and_each_way_to_break_it():
@@ -119,49 +125,41 @@ def test_trend_is_over_thirds_beyond_training():
     # every other length errs twice as much: half of the steps fall, the trend rises
     noisy = SQUARE * np.where(LENGTHS % 2, 2, 1)
     assert (Evidence({"a": made(noisy, **LENGTH)}).trend("a") < 0.5).all()
-    falling = Evidence({"a": made(np.where(LENGTHS > 37, 1.0, SQUARE), **LENGTH)})
-    assert (falling.trend("a") > 100).all()
 
 
-def maps(task, **scales):
-    return {name: made(SQUARE * scale, **task) for name, scale in scales.items()}
+NEAR = np.where(LENGTHS < 31, 0.01, SQUARE * 0.1)
+MAPS = {
+    "1c": (LENGTH, {"identity": SQUARE, "sqrt": SQUARE / 2, "log": SQUARE * 0.3, "rsqrt": NEAR}),
+    "1c+": (LENGTH, {"identity": SQUARE, "rlog": SQUARE * 0.3, "reciprocal": SQUARE / 5, "rsqrt": SQUARE * 0.1}),
+    "1c_reciprocal": (LENGTH, {"reciprocal": SQUARE / 5, "rsqrt": SQUARE * 0.1}),
+    "4b": (SUM, {"identity": SQUARE, "sqrt": SQUARE * 0.9, "log": SQUARE * 0.8, "rsqrt": SQUARE * 0.4}),
+}
 
 
-def test_1c_and_each_way_to_break_it():
-    good = maps(LENGTH, identity=1, sqrt=0.5, log=0.3, rsqrt=0.1)
-    near = made(np.where(LENGTHS < 31, 0.01, SQUARE * 0.1), **LENGTH)
-    assert verdict("1c", **good | {"rsqrt": near}).word == "holds"
-    assert failing(verdict("1c", **good)) == ["1/sqrt(x): horizon"]
-    worse = good | {"rsqrt": near} | maps(LENGTH, sqrt=1.1)
-    assert failing(verdict("1c", **worse)) == ["sqrt(x) / plain"]
-    beaten = good | {"rsqrt": near} | maps(LENGTH, log=0.0001)
-    assert failing(verdict("1c", **beaten)) == ["1/sqrt(x) / log x"]
-
-
-def test_1c_plus_and_each_way_to_break_it():
-    good = maps(LENGTH, identity=1, rlog=0.3, reciprocal=0.2, rsqrt=0.1)
-    assert verdict("1c+", **good).word == "holds"
-    assert verdict("1c+", **good | maps(LENGTH, reciprocal=0.05)).word == "holds"  # against 1/x is another claim
-    assert failing(verdict("1c+", **good | maps(LENGTH, rlog=2))) == ["1/log(x+1) / plain"]
-    assert failing(verdict("1c+", **good | maps(LENGTH, rlog=0.05))) == ["1/sqrt(x) / 1/log(x+1)"]
-    equal = verdict("1c+", **maps(LENGTH, identity=1, rlog=1, reciprocal=1, rsqrt=1))
-    assert equal.word == "does not hold"  # as good is not better
-
-
-def test_1c_reciprocal_and_what_refutes_it():
-    other = made(0.1 * SQUARE, 20, **LENGTH)
-    assert verdict("1c_reciprocal", reciprocal=made(0.2 * SQUARE, 20, **LENGTH), rsqrt=other).word == "holds"
-    beaten = verdict("1c_reciprocal", reciprocal=made(0.05 * SQUARE, 20, **LENGTH), rsqrt=other)
-    assert (beaten.word, failing(beaten)) == ("does not hold", ["1/sqrt(x) / 1/x"])
-    assert beaten.checks[0].median == pytest.approx(2)
-
-
-def test_4b_and_each_way_to_break_it():
-    found = verdict("4b", **maps(SUM, identity=1, sqrt=0.9, log=0.8, rsqrt=0.4))
-    assert found.word == "holds"
-    assert [check.scales for check in found.checks] == [False, False, True]  # "half of plain" is another claim
-    assert failing(verdict("4b", **maps(SUM, identity=1, sqrt=1.1, log=0.8, rsqrt=0.4))) == ["sqrt(x) / plain"]
-    assert failing(verdict("4b", **maps(SUM, identity=1, sqrt=0.9, log=0.8, rsqrt=0.6))) == ["1/sqrt(x) / plain"]
+@pytest.mark.parametrize(
+    ("claim", "changed", "broken"),
+    [
+        ("1c", {}, []),
+        ("1c", {"rsqrt": 0.1}, ["1/sqrt(x): horizon"]),
+        ("1c", {"sqrt": 1.1}, ["sqrt(x) / plain"]),
+        ("1c", {"log": 0.0001}, ["1/sqrt(x) / log x"]),
+        ("1c+", {}, []),
+        ("1c+", {"reciprocal": 0.05}, []),  # against 1/x is another claim
+        ("1c+", {"rlog": 2}, ["1/log(x+1) / plain"]),
+        ("1c+", {"rlog": 0.05}, ["1/sqrt(x) / 1/log(x+1)"]),
+        ("1c_reciprocal", {}, []),
+        ("1c_reciprocal", {"reciprocal": 0.05}, ["1/sqrt(x) / 1/x"]),
+        ("4b", {}, []),
+        ("4b", {"sqrt": 1.1}, ["sqrt(x) / plain"]),
+        ("4b", {"rsqrt": 0.6}, ["1/sqrt(x) / plain"]),
+    ],
+)
+def test_claims_about_maps_and_each_way_to_break_them(claim, changed, broken):
+    task, errors = MAPS[claim]
+    errors = errors | {name: SQUARE * scale for name, scale in changed.items()}
+    found = verdict(claim, **{name: made(error, 20, **task) for name, error in errors.items()})
+    assert failing(found) == broken
+    assert (found.word == "holds") == (broken == [])
 
 
 def trained_to(length: int, scale: float = 1.0):
@@ -172,7 +170,6 @@ def trained_to(length: int, scale: float = 1.0):
 def test_3_compares_where_both_extrapolate():
     good = {"train_length=5": trained_to(5), "train_length=10": trained_to(10), "train_length=20": trained_to(20)}
     assert verdict("3", **good).word == "holds"
-    assert verdict("3", **dict(reversed(good.items()))).word == "holds"
     # made 1.5 times worse than trained to 5 beyond length 10, and better within, which must not help it
     worse = trained_to(10)
     errors = np.where(LENGTHS > 10, 1.5 * (1e-3 + (LENGTHS - 5) ** 2.0), 1e-9)
@@ -227,10 +224,8 @@ def test_q_does_not_look_for_another_origin():
         ([1, 2, 3, 4, 5], {"high": 5}, "undecided"),  # 5 is not under 5
         ([1, 2, 3, 4, 5], {"high": 1.5}, "undecided"),
         ([1, 2, 3, 4, 5, 6, 7, 8, 9, 99], {"high": 10}, "holds"),  # of ten seeds from the second to the ninth
-        ([1, 2, 3, 4, 5, 6, 7, 8, 99, 99], {"high": 10}, "undecided"),
         ([np.inf] * 5, {"high": 9}, "fails"),
         ([1, 2, 3, 4], {"low": 1}, "few seeds"),
-        ([1], {"low": 9}, "few seeds"),
         ([], {"high": 1}, "not tested"),
     ],
 )
@@ -239,7 +234,7 @@ def test_a_check_is_answered_by_its_interval(values, bounds, answer):
     assert check.answer == answer
 
 
-@pytest.mark.parametrize("number", [5, 10, 20])
+@pytest.mark.parametrize("number", [5, 20])
 @pytest.mark.parametrize(("value", "answer"), [(2.0, "holds"), (0.5, "fails")])
 def test_nan_is_missing(number, value, answer):
     known = Check("x", np.full(number, value), low=1.0)
@@ -247,28 +242,14 @@ def test_nan_is_missing(number, value, answer):
     assert (check.answer, check.missing, check.witnesses.number) == (answer, 1, number)
     for quantity in ("median", "least", "greatest", "fulfilling", "interval", "refutation"):
         assert getattr(check, quantity) == getattr(known, quantity)
-    assert Verdict(CLAIMS["1a"], "Figure 1", [check], []).word == {"fails": "does not hold"}.get(answer, answer)
 
 
-def test_missing_values_are_no_evidence():
-    lost = Check("x", np.full(20, np.nan), low=1.0)
-    assert (lost.answer, lost.why_untested, lost.refutation) == ("not tested", "no value", 0.0)
-    assert Check("x", np.array([np.nan, 2.0, 2.0, 2.0, 2.0]), low=1.0).answer == "few seeds"
-    assert Verdict(CLAIMS["1a"], "Figure 1", [lost], []).word == "not tested"
-
-
-@pytest.mark.parametrize("ends", [(np.nan, np.nan), (np.nan, 0.5), (2.0, np.nan)])
-def test_an_estimate_without_an_interval_is_no_evidence(ends):
-    estimate = GroupEstimate(ConfidenceInterval(*ends, 0.95), 7, "settings")
-    lost = Check("x", np.array([0.3]), low=1.0, estimate=estimate)
-    assert (lost.answer, lost.why_untested, lost.refutation) == ("not tested", "no interval", 0.0)
-
-
-def test_a_claim_is_never_refuted_by_three_seeds():
-    """All 4,096 patterns of four checks of three seeds: by the rule of before, 0.41 of them refuted."""
-    patterns = product((0.0, 2.0), repeat=3)
-    checks = [Check("x", np.array(pattern), low=1.0) for pattern in patterns]
-    assert {Verdict(CLAIMS["1a"], "x", list(four), []).word for four in product(checks, repeat=4)} == {"few seeds"}
+@pytest.mark.parametrize("ends", [None, (np.nan, 0.5), (2.0, np.nan)])
+def test_what_has_no_number_is_no_evidence(ends):
+    estimate = GroupEstimate(ConfidenceInterval(*ends, 0.95), 7, "settings") if ends else None
+    lost = Check("x", np.array([0.3] if ends else [np.nan] * 20), low=1.0, estimate=estimate)
+    assert (lost.answer, lost.refutation) == ("not tested", 0.0)
+    assert lost.why_untested == ("no interval" if ends else "no value")
 
 
 def enough(claim: str) -> dict[str, list]:
@@ -288,9 +269,6 @@ def test_a_claim_takes_the_runs_it_is_about(claim):
     runs = enough(claim)
     assert verdict(claim, **runs).word != "not tested"
     for name in CLAIMS[claim].series:
-        assert verdict(claim, **{key: value for key, value in runs.items() if key != name}).missing == [
-            f"no runs of {name}"
-        ]
         lost = verdict(claim, **runs | {name: [replace(run, diverged_at=1) for run in runs[name]]})
         assert lost.missing == [f"no finished run of {name}"]
     task = "sum" if CLAIMS[claim].about.get("task") != "sum" else "mean"
@@ -310,16 +288,6 @@ def test_series_of_a_check(claim):
         fewer = {name: made if name in check.series else made[:2] for name, made in runs.items()}
         again = next(found for found in verdict(claim, **fewer).checks if found.what == check.what)
         assert again.values.tolist() == check.values.tolist()
-
-
-@pytest.mark.parametrize("claim", [claim for claim in CLAIMS if claim != "slow"])  # which is about training alone
-def test_short_tests_are_not_judged(claim):
-    runs = enough(claim)
-    short = {
-        name: [replace(r, config=r.config.model_copy(update={"test_length": 10}), metrics=r.metrics[:10]) for r in made]
-        for name, made in runs.items()
-    }
-    assert verdict(claim, **short).word == "not tested"
 
 
 def test_ratio_is_over_common_seeds_and_lengths():

@@ -17,11 +17,6 @@ from synthlab.storage.store import Store
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.plots import Series
 
-ALONE = (  # drawn only where asked for by name
-    *("ablation", "chosen", "figure1_recipe", "learned", "maps", "mechanism"),
-    *("quick", "readout", "training"),
-)
-
 
 @pytest.fixture
 def hasty(monkeypatch):
@@ -60,11 +55,6 @@ def test_every_figure_is_drawn_again_from_its_csvs(invoke, hasty, tmp_path, name
             panels.append(Drawn(panel.title, plot, table, series))
         for path in save_sheet(tmp_path, figure, found.title, panels):
             assert path.read_bytes() == (drawn / path.name).read_bytes()
-
-
-def test_sets_of_figures():
-    assert [*studies(PAPER)] == ["figure1", "figure3", "figure4", "figure5"]
-    assert sorted(studies(PAPER, "all")) == [name for name in FIGURES if name not in ALONE]
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,18 @@
 """Which runs of a study fit, and what its tables and verdicts say of those alone."""
 
 from dataclasses import replace
-from functools import cache
 
 import pandas as pd
 import pytest
 
 from experiments.long_short_alignment.paper import PAPER
 from experiments.long_short_alignment.predictions import Correlations, Scalar
-from experiments.long_short_alignment.run_table import mark_fits, summary_lines
+from experiments.long_short_alignment.run_table import mark_fits
 from experiments.long_short_alignment.scalar import ScalarConfig
 from support.records import record
 from support.small import SMALL
 from synthlab.regression.evaluation import constant_loss
-from synthlab.storage.records import Record
 from synthlab.studies.overrides import Overrides
-from synthlab.studies.study import Plan
 from synthlab.training.execution import execute
 
 OVERRIDES = {override.split("=")[0]: override for override in [*SMALL, "task=hidden_markov"]}
@@ -25,7 +22,6 @@ ARMS = {"alpha 0": {"alignment.alpha": 0.0}, "alpha 0.1": {"alignment.alpha": 0.
 def test_a_run_is_held_against_the_best_of_its_texts():
     runs = pd.DataFrame({"task": ["text", "text", "code"], "train_length": 8, "loss_1x": [2.0, 2.6, 3.0]})
     assert mark_fits(runs, 0.5).tolist() == [True, False, True]
-    assert mark_fits(runs, 0.7).all()
     assert mark_fits(runs.assign(**{"task.path": [None, None, "a"]}), 0.5).tolist() == [True, False, True]
 
 
@@ -33,11 +29,9 @@ def test_the_optimal_predictor_counts_where_known():
     runs = pd.DataFrame({"task": ["recall", "recall", "text"], "loss_1x": [2.0, 2.6, 3.0]})
     known = runs.assign(perfect_loss_1x=[1.4, 1.4, None])
     assert mark_fits(known, 0.5).tolist() == [False, False, True]
-    assert mark_fits(known, 1.0).tolist() == [True, False, True]
 
 
-@cache
-def planned() -> tuple[Plan, dict[str, Record]]:
+def test_numbers_over_runs_that_fit():
     """Two arms with two seeds each, of which only the runs of the first seed are as good as can be; and a third seed,
     under which one run diverged."""
     spec = {"title": "t", "fit": 0.1, "arms": ARMS, "claims": ["A1"], "seeds": 3}
@@ -49,11 +43,6 @@ def planned() -> tuple[Plan, dict[str, Record]]:
         records[key] = replace(one, metrics=perfect)
     lost = plan.configs[-1].id
     records[lost] = replace(records[lost], diverged_at=3)
-    return plan, records
-
-
-def test_numbers_over_runs_that_fit():
-    plan, records = planned()
     evidence = plan.study.evidence(plan, records)
     results = plan.study.results(plan, records, evidence)
     table = results.tables["runs"]
@@ -61,14 +50,7 @@ def test_numbers_over_runs_that_fit():
     drawn = results.panels["loss_4x"].data.set_index("arm")
     assert drawn.loc["alpha 0.1", ["seeds", "fit"]].tolist() == [2, 1]
     assert drawn.loc["alpha 0.1", "median_fit"] == pytest.approx(0)
-    assert [line.split()[-3:] for line in summary_lines(table)[1:]] == [["1", "of", "3"], ["1", "of", "2"]]
-
-
-def test_a_study_is_judged_on_the_runs_that_fit_too():
-    plan, records = planned()
-    evidence = plan.study.evidence(plan, records)[""]
-    assert plan.study.count_trained(plan) == {"": 6}
-    [grounds] = plan.study.grounds({"": evidence}, {"": 6})
+    [grounds] = plan.study.grounds(evidence, plan.study.count_trained(plan))
     fitting = grounds.fitting
     assert fitting is not None
     assert (fitting.runs, fitting.finished, fitting.fit) == (6, 5, 2)

@@ -8,7 +8,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from experiments.papers import papers
-from support.figures import names_of, planned, studies
+from support.figures import names_of, studies
 from support.hasty import hastily
 from synthlab.cli.studies import studies_of
 from synthlab.config.composition import compose
@@ -65,8 +65,6 @@ def test_command_writes_tables_and_claims(invoke, hasty, own, tmp_path):
     ]
     assert (table["runs"] == 2).all()
     assert set(pd.read_csv(folder.parent / "claims.csv")["claim"]) == {"crasp.C1", "crasp.C4"}
-    assert re.search(r"^aa_star +nope +no +0\.000", outcome.out, re.M)
-    assert (folder / "s.png").stat().st_size > 10_000
     again = invoke("experiments", *own, "replot=true")
     assert (again.status, again.out) == (0, outcome.out)
 
@@ -127,26 +125,3 @@ def test_every_claim_belongs_to_a_study(name):
         for study in every
     ]
     assert set().union(*used) == set(paper.claims)
-
-
-@pytest.mark.parametrize("name", ["crasp", "nope", "chomsky"])
-def test_every_grid_composes(name):
-    """Each task is trained and tested at the multiples of the training length that the paper has."""
-    multiples = {"crasp": [2.0, 3.0], "nope": [1.25, 1.5, 1.75, 2.0], "chomsky": [2.0, 3.0]}[name]
-    for file in ("tasks", "quick"):
-        found = planned(papers()[name](), file)
-        assert len({config.id for config in found.configs}) == len(found.configs)
-        for key, cells in found.cells.items():
-            for cell in cells:
-                (config,) = cell.configs
-                assert [last / config.train_length for _, last in config.bins] == multiples, key
-                assert cell.arm.startswith(config.encoding["name"])
-
-
-@pytest.mark.slow
-def test_the_overview_has_every_study_with_its_runs(invoke, monkeypatch):
-    monkeypatch.setattr("experiments.__main__.papers", lambda: {"nope": papers()["nope"]})
-    outcome = invoke("synthlab", "study")
-    assert outcome.status == 0
-    assert re.search(r"^  tasks +230 runs +Kazemnejad", outcome.out, re.M)
-    assert re.search(r"^  quick +30 runs +", outcome.out, re.M)

@@ -9,12 +9,10 @@ import pytest
 from experiments.long_short_alignment.claims import CLAIMS
 from experiments.long_short_alignment.correlation_claims import OUTCOMES
 from experiments.long_short_alignment.predictors import Predictors
-from experiments.long_short_alignment.run_table import QUANTITIES, errors
+from experiments.long_short_alignment.run_table import errors
 from support.small import small
 from synthlab.studies.verdicts import Grounds, judge
 from synthlab.training.execution import execute
-
-ERRORS = [name for name in QUANTITIES if "_error_" in name]
 
 
 def models(settings: int = 8) -> pd.DataFrame:
@@ -39,8 +37,6 @@ def test_errors_are_means_over_depths():
     found = errors(replace(record, outputs=pd.DataFrame([shares])))
     wanted = {"recall_error_1x": 0.25, "recall_error_4x": 0.75, "needle_error_1x": 0.5, "tracking_error_4x": 0.7}
     assert found == pytest.approx(wanted)
-    assert set(errors(record)) == set(ERRORS)
-    assert errors(execute(small("task=hidden_markov"))) == {}
 
 
 def test_claims_by_hand():
@@ -52,5 +48,3 @@ def test_claims_by_hand():
     assert answers["P4"] == ["fails"] * 4
     assert "undecided" in answers["P1"]
     assert str(verdicts["P2"].checks[0].witnesses) == "8 settings"
-    (same,) = judge(CLAIMS.values(), "by hand", [Grounds(["P3"], rows.assign(needle_error_4x_within=0.0))])
-    assert same.word == "not tested"

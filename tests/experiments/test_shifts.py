@@ -6,9 +6,7 @@ import pytest
 from experiments.crasp.claims import CLAIMS
 from experiments.sequences.alignment import pair_runs, shifts
 from experiments.sequences.published import RANGE
-from synthlab.analysis.correlations import student
 from synthlab.studies.checks import Check
-from synthlab.studies.evidence import NoEvidence
 from synthlab.studies.verdicts import Grounds, judge
 
 
@@ -31,8 +29,6 @@ def test_exact_match_is_counted_above_chance():
     assert found["score"].to_dict() == {"nope": 0.0, "rope": 0.5}
     assert found["shift"].to_dict() == {"nope": 0.3, "rope": 0.0}
     assert found["misfit"].to_dict() == pytest.approx({"nope": 0.0, "rope": 0.1})
-    assert shifts(table, "tokens")["score"].tolist() == [0.5, 0.5]
-    assert shifts(runs({("sure", "nope"): (1.0, 0.3)}, chance=1.0), "exact").empty
 
 
 def test_pairs_say_so_or_the_contrary_or_nothing():
@@ -84,10 +80,7 @@ def test_claims_are_judged_by_tasks_and_by_encodings():
     within = table["last"] == 4
     fitted = table.assign(exact=table["exact"].where(~within, table["arm"].map(dict(zip("abcde", EXACT, strict=True)))))
     assert judged("A2", fitted)[0] == "holds"
-    with pytest.raises(NoEvidence, match="no two encodings"):
-        CLAIMS["A1"].check(ordered([1.0] * 5, ASCENDING))
-    with pytest.raises(NoEvidence, match="needs 5 encodings; has 4"):
-        CLAIMS["A1"].check(ordered(EXACT[:4], ASCENDING))
+    assert judged("A1", ordered(EXACT[:4], ASCENDING))[0] == "not tested"
 
 
 def test_a_share_that_one_encoding_carries():
@@ -98,8 +91,3 @@ def test_a_share_that_one_encoding_carries():
     assert (by_task.interval.low, by_task.interval.high) == (0.5, 1.0)
     assert by_encoding.interval[:2] == (0, 1)  # student(4) times the root of 4/5 (0.4^2 + 4 * 0.1^2) is 1.1
     assert word == "undecided"
-    # Of seven encodings, whose 21 pairs are all for it but one: without one of these two all of 15, else 14 of 15.
-    exact, shifted = [1, 0.85, 0.7, 0.55, 0.4, 0.25, 0.1], [0.2, 0.1, 0.3, 0.4, 0.5, 0.6, 0.7]
-    _, (_, by_encoding) = judged("A1", ordered(exact, shifted))
-    reach = student(6) * (6 / 7 * (2 * (1 / 21) ** 2 + 5 * (20 / 21 - 14 / 15) ** 2)) ** 0.5
-    assert by_encoding.interval[:2] == pytest.approx((20 / 21 - reach, 1.0))

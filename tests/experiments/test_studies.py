@@ -1,7 +1,6 @@
 """Studies, from the command line to their figures, tables and claims."""
 
 import re
-from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -10,18 +9,14 @@ import pytest
 from experiments.long_short_alignment.arms import differences
 from experiments.long_short_alignment.claims import CLAIMS
 from experiments.long_short_alignment.paper import PAPER
-from experiments.long_short_alignment.predictions import Correlations
-from experiments.long_short_alignment.run_table import Named, average_losses, make_row
+from experiments.long_short_alignment.run_table import average_losses
 from experiments.long_short_alignment.step_costs import STEPS
 from experiments.long_short_alignment.studies import AlignmentStudy
 from support.figures import studies
 from support.hasty import hastily
 from support.small import SMALL, small
-from synthlab.errors import InputError
 from synthlab.language.config import LanguageConfig
 from synthlab.studies.evidence import NoEvidence
-from synthlab.studies.overrides import Overrides
-from synthlab.studies.study import Plan
 from synthlab.studies.verdicts import Grounds, Verdict, judge
 from synthlab.training.execution import execute
 
@@ -30,18 +25,8 @@ EVERY: dict[str, AlignmentStudy] = {
     for group in ("default", "extensions", "predictors", "quick")
     for name, study in studies(PAPER, group).items()
 }
-MANY = ("table1", "scalar", "predictors")  # models
 # Tested up to five training lengths, which the numbers are.
 OVERRIDES = {override.split("=")[0]: override for override in [*SMALL, "test_length=40"]}
-
-
-def study(**changes) -> AlignmentStudy:
-    return PAPER.studies({"s": {"title": "t", "analysis": "plain"} | changes})["s"]
-
-
-@cache
-def asked(*given: str) -> Overrides:
-    return Overrides(given)
 
 
 def left_open(study: AlignmentStudy) -> list[str]:
@@ -50,39 +35,8 @@ def left_open(study: AlignmentStudy) -> list[str]:
     return [override for key, override in OVERRIDES.items() if key not in own]
 
 
-def names(plan: Plan) -> dict[str, Named]:
-    return {run.id: plan.study.name_run(cell, run) for cell in plan.cells[""] for run in cell.configs}
-
-
 def judged(study: str, runs: pd.DataFrame) -> list[Verdict]:
     return judge(CLAIMS.values(), "by hand", [Grounds(EVERY[study].claims, runs)])
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name in MANY else name for name in EVERY]
-)
-def test_every_study_can_be_planned(name):
-    fewer = {"protocol.lr": [0.003], "protocol.batch": [16]} if name == "predictors" else {}  # 4 of 16 settings
-    study = EVERY[name].model_copy(update={"vary": [grid | fewer for grid in EVERY[name].vary]})
-    planned = study.plan(name, asked(*left_open(study)), seeds=2)
-    assert {config.seed for config in planned.configs} == {0, 1}
-    assert list(dict.fromkeys(cell.arm for cell in planned.cells[""])) == list(EVERY[name].arms)
-    shown = [(names(planned)[config.id], config.seed) for config in planned.configs]
-    assert len(set(shown)) == len(shown)  # nothing that is varied is drawn as if it were one
-
-
-@pytest.mark.parametrize(
-    ("changes", "line"),
-    [
-        ({"analysis": {"name": "effect", "label": "x", "quantities": ["mse"]}}, "analysis.quantities=mse: unknown"),
-        ({"analysis": "by_context", "arms": {"a": {}, "b": {"test_seed": 1}}}, "test_length=16: study.s needs 4 times"),
-        ({"analysis": "by_depth"}, "task=text: study.s needs facts; choose recall"),
-    ],
-)
-def test_what_is_no_study_is_refused_in_a_line(changes, line):
-    given = [*(OVERRIDES | {"test_length": "test_length=16"}).values()]
-    with pytest.raises(InputError, match=re.escape(line)):
-        study(**changes).plan("s", asked(*given), seeds=1)
 
 
 @pytest.fixture
@@ -112,7 +66,6 @@ def test_every_study_at_small_size(name, invoke, hasty, tmp_path):
     found = invoke("experiments", f"long_short_alignment/{name}", *given, "seeds=1", "workers=1", f"results={tmp_path}")
     assert (found.status, found.err.count("Traceback")) == (0, 0)
     folder = tmp_path / "long_short_alignment" / "figures"
-    assert (folder / f"{name}.png").stat().st_size > 10_000
     assert all(re.search(rf"^long_short_alignment\.{claim} \(", found.out, re.M) for claim in EVERY[name].claims)
     if name == "compute":
         assert pd.read_csv(folder / "compute_cost.csv")["step"].tolist() == list(STEPS)
@@ -158,9 +111,7 @@ def test_claims_about_the_coefficient_by_hand():
     wanted = dict.fromkeys(("A1", "A2", "A3", "A1t"), "holds") | dict.fromkeys(("A1r", "A1s", "A3e"), "does not hold")
     assert words(found) == wanted
     worse = words(by_alpha([0.1, 0.1], [0.1, 0.2]))
-    assert worse["A1"] == "does not hold"
-    assert worse["A2"] == "not tested"
-    assert words(by_alpha([-0.1, 0.1], [-0.1, -0.2]))["A1"] == "undecided"  # seeds differ
+    assert (worse["A1"], worse["A2"]) == ("does not hold", "not tested")
 
 
 def test_equal_compute_is_held_against_both_counts():
@@ -184,20 +135,8 @@ def test_claims_about_correlations_by_hand():
     assert [round(check.median, 6) for check in verdict.checks][0::4] == [1, -1]
     assert (verdict.word, verdict.witnesses) == ("undecided", (5, "settings"))  # 37.5 in four of eight checks
     (few,) = judged("table1", rows[rows["setting"].isin(["s", "t"])])
-    assert few.missing == ["2 settings are too few for an interval: it takes 5"]
     (same,) = judged("table1", rows.assign(sce_within=1.0))
-    assert same.missing == ["a quantity is not finite, or does not vary over the models"]
-
-
-def test_models_less_the_mean_of_their_setting():
-    analysis = Correlations(["loss_to_4x"], ["sce", "loss_1x"], 0.2)
-    given = asked(*(override for override in SMALL if not override.startswith("model.width")))
-    grid = study(vary={"encoding": ["nope", "rope"], "model.width": [8, 16]}).plan("s", given, 1)
-    found = analysis.runs([execute(config) for config in grid.configs], names(grid))
-    assert set(found["setting"]) == {"model.width=8", "model.width=16"}
-    for _, rows in found.groupby("setting"):
-        half = (rows["sce"].iloc[0] - rows["sce"].iloc[1]) / 2
-        assert rows["sce_within"].to_numpy() == pytest.approx([half, -half])
+    assert few.word == same.word == "not tested"
 
 
 def test_claims_about_numbers_by_hand():
@@ -213,9 +152,6 @@ def test_claims_about_numbers_by_hand():
     assert [check.median for check in verdict.checks] == pytest.approx([1, 1, -1, -1, -1, -1, -1, -1])
     assert [(check.answer, str(check.witnesses)) for check in verdict.checks] == [
         (answer, of) for answer in ("holds", "fails", "fails", "fails") for of in ("12 trainings", "6 encodings")
-    ]
-    assert [check.what.split(", over")[0] for check in verdict.checks][::2] == [
-        f"{task}, {scale}" for task in ("sum", "mean") for scale in ("scaled", "not scaled")
     ]
 
 
@@ -247,9 +183,8 @@ def test_claims_about_facts_by_hand():
     assert found["N1"].checks[0].median == pytest.approx(-0.01)
     assert found["N2"].checks[0].median == pytest.approx(-0.05)
     fitting = facts(recalled)["arm"].isin(["alpha 0", "alpha 0.1"])
-    some = {verdict.claim.id: verdict for verdict in judged("recall", facts(recalled).assign(fit=fitting))}
-    assert (some["N1"].word, some["N2"].word) == ("holds", "not tested")
-    assert [check.untested for check in some["N2"].checks] == ["no run fits"]
+    some = {verdict.claim.id: verdict.word for verdict in judged("recall", facts(recalled).assign(fit=fitting))}
+    assert (some["N1"], some["N2"]) == ("holds", "not tested")
 
 
 def test_claims_about_ranges_and_distances_by_hand():
@@ -263,8 +198,6 @@ def test_claims_about_ranges_and_distances_by_hand():
     assert verdict.checks[0].median == pytest.approx(0.1)
     arms = {"alpha 0.1": [0.5, 0.5], "alpha 0.1, excess": [-0.1, -0.1], "alpha 1, excess": [-0.2, -0.2]}
     (verdict,) = judged("distance", runs(arms))
-    arms = ["rope, alpha 0.1, excess", "rope, alpha 1, excess", "rope, alpha 1, excess"]
-    assert [check.what.split(":")[0] for check in verdict.checks] == arms
     assert [check.answer for check in verdict.checks] == ["holds"] * 3
 
 
@@ -274,8 +207,4 @@ def test_losses_are_means_over_contexts():
     assert found["loss_1x"] == pytest.approx(metrics["loss"][:8].mean())
     assert found["loss_4x"] == pytest.approx(metrics["loss"][24:32].mean())
     assert found["loss_to_4x"] == pytest.approx(metrics["loss"].mean())
-    assert found["perfect_loss_2x"] == pytest.approx(metrics["perfect"][8:16].mean())
-    assert found["calibrated_loss_4x"] == pytest.approx(metrics["calibrated"][24:32].mean())
     assert found["accuracy_2x"] == pytest.approx(metrics["accuracy"][8:16].mean())
-    told = make_row(record, Named("an arm", True, "a model", "g"))
-    assert (told["arm"], told["baseline"], told["variant"], told["encoding"]) == ("an arm", True, "a model", "rope")

@@ -44,8 +44,10 @@ def test_file_names_are_safe_and_unique():
     ("plot", "message"),
     [
         ({"name": "against", "x": "nokey", "lengths": [5]}, "x=nokey: must be a setting"),
+        ({"name": "against", "x": "encoding", "lengths": [60]}, "lengths=[60]: must be at most"),
         ({"name": "heat", "rows": "encoding", "columns": "outrep"}, "rows=encoding columns=outrep: must be the two"),
         ({"name": "powers", "lengths": [5]}, "vary.encoding: a plot of powers can vary only"),
+        ({"name": "spread", "lengths": [5]}, "vary: must cross"),
     ],
 )
 def test_a_plot_that_does_not_fit_the_grid_is_refused(plot, message):

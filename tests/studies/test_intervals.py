@@ -6,7 +6,6 @@ from math import comb
 import numpy as np
 import pytest
 
-from synthlab.studies.checks import Check
 from synthlab.studies.intervals import (
     COVERAGE,
     FIRST,
@@ -71,11 +70,6 @@ def test_evidence_is_a_martingale():
 def test_evidence_of_an_interval_by_hand():
     assert GroupEstimate(ConfidenceInterval(0.0, 1.0, 0.95), 7, "encodings").evidence == pytest.approx(15 / 16 * 40)
     assert GroupEstimate(ConfidenceInterval(0.0, 1.0, 0.875), 4, "tasks").evidence == 15
-
-
-def test_equal_values():
-    assert median_interval(np.ones(12)) == (1, 1, 1 - 2 * boundary(12)[1])
-    assert Check("x", np.ones(12), low=1.0).answer == "holds"
 
 
 def one_sided(looks: tuple[int, ...]) -> float:

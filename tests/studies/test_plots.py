@@ -53,22 +53,8 @@ def test_every_table_counts_runs_that_fit(plot):
     build = PLOTS.build(plot)
     drawn = build.data([Series(chosen, [*runs, record(9, diverged_at=4)], level=1e-5)], "mse")
     assert set(drawn[["seeds", "fit", "diverged"]].itertuples(index=False, name=None)) == {(3, 2, 1)}
-    without = build.data([Series(chosen, runs)], "mse")
-    assert (set(without["diverged"]), "fit" in without, "median_fit" in without) == ({0}, False, False)
     alone = build.data([Series(chosen, runs[1:])], "mse")
     assert drawn["median_fit"].tolist() == alone["median"].tolist()
-
-
-def test_training_is_the_median_loss_by_step():
-    runs = [
-        replace(r, training=pd.DataFrame({"step": [10, 20], "loss": [1.0 + s, 0.1]})) for s, r in enumerate(made(1, 3))
-    ]
-    runs.append(record(9, diverged_at=4))
-    drawn = PLOTS.build({"name": "training"}).data([Series({"encoding": "nope"}, runs)], "mse")
-    assert drawn.to_dict("records") == [
-        {"series": "nope", "step": 10, "median": 2.0, "low": 1.0, "high": 3.0, "seeds": 3, "diverged": 1},
-        {"series": "nope", "step": 20, "median": 0.1, "low": 0.1, "high": 0.1, "seeds": 3, "diverged": 1},
-    ]
 
 
 def test_against_by_hand():
@@ -85,8 +71,7 @@ def test_against_by_hand():
         ["model.depth=2", 5, 10 * 12 * 1.5],
         ["model.depth=2", 10, 20 * 12 * 1.5],
     ]
-    axes = axes_of(plot, grid, drawn)
-    assert list(axes.get_lines()[1].get_ydata()) == [180, 360]
+    assert list(axes_of(plot, grid, drawn).get_lines()[1].get_ydata()) == [180, 360]
 
 
 def test_powers_by_hand():

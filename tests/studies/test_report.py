@@ -1,7 +1,6 @@
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from experiments.output_alignment.claims import CLAIMS
@@ -14,7 +13,6 @@ from synthlab.studies.checks import Check, Witnesses
 from synthlab.studies.report import (
     Picture,
     deviations,
-    format_median,
     verdict_lines,
     verdict_table,
     write_report,
@@ -45,15 +43,8 @@ def test_report_is_whole(invoke, tmp_path):
         assert CLAIMS[claim].statement in words
     for row in deviations(ABOUT.deviations):
         assert row["why"] in words
-    for name in ("figure1a.csv", "figure1c_plus.csv"):
-        assert f'download="{name}"' in text
-    assert "protocol.steps" in words
-    assert "synthlab study " in words
+    assert 'download="figure1a.csv"' in text
     assert "output_alignment/figure1 protocol.steps=4" in words
-    table = pd.read_csv(tmp_path / "output_alignment" / "claims.csv")
-    assert set(table["claim"]) == {
-        f"output_alignment.{id}" for id in ("1a", "1b", "1c", "1c+", "1c_reciprocal", "slow", "q")
-    }
 
 
 def test_text_is_escaped(tmp_path):
@@ -67,7 +58,6 @@ def test_text_is_escaped(tmp_path):
     assert "a &lt;b&gt; &amp; c" in text
     assert f"{lost.config.id} (step 7)" in text
     assert Page(text).open == []
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
 def test_verdicts_in_lines_and_as_a_table():
@@ -88,13 +78,4 @@ def test_verdicts_in_lines_and_as_a_table():
     assert [row[name] for name in ("verdict", "answer", "seeds", "missing", "agree")] == ["few seeds"] * 2 + [3, 1, 0]
     missing = Verdict(CLAIMS["1a"], "Figure 1", [], ["no finished run of nope"])
     assert verdict_lines([missing]) == ["1a (Figure 1): not tested, no finished run of nope"]
-    assert verdict_table([missing])["check"].tolist() == ["no finished run of nope"]
     assert verdict_table([]).columns.tolist() == verdict_table([verdict]).columns.tolist()
-
-
-def test_table_of_intervals_by_hand():
-    # of ten seeds from the second least to the second greatest; 37 of 1,024 sequences have crossed on one side
-    check = Check("x", np.array([11.0, 1, 2, 3, 4, 5, 6, 7, 8, 9]), high=10.0)
-    [row] = verdict_table([Verdict(CLAIMS["1a"], "Figure 1", [check], [])]).to_dict("records")
-    assert [row[key] for key in ("least", "low", "high", "greatest", "coverage")] == [1, 2, 9, 11, 1 - 2 * 37 / 1024]
-    assert (row["answer"], row["agree"], format_median(check)) == ("holds", 9, "5.5 [2, 9]")

@@ -1,7 +1,6 @@
 """The plot of where the spread over seeds comes from."""
 
 import math
-import re
 from dataclasses import replace
 from itertools import product
 
@@ -10,10 +9,8 @@ import pandas as pd
 import pytest
 
 from support.records import record
-from synthlab.errors import InputError
 from synthlab.storage.records import Record
-from synthlab.studies.figures import Figure, Panel, draw_data
-from synthlab.studies.overrides import Overrides
+from synthlab.studies.figures import Panel, draw_data
 from synthlab.studies.plots import PLOTS, SEEDS, SOURCES, Series
 
 PLOT = PLOTS.build({"name": "spread", "lengths": [2, 5]})
@@ -71,20 +68,3 @@ def test_a_design_with_a_hole_has_no_shares(log_error):
         drawn = draw_data(panel, PLOTS.build(panel.plot), found, "")
         assert drawn[["share", "low", "high", "deviation"]].isna().all(axis=None)
         assert ("(1 diverged)" in drawn["left_out"].iloc[0]) == (lost.diverged_at is not None)
-
-
-CROSSED = {"weight_seed": [0, 1], "data_seed": [0, 1], "test_seed": [0, 1]}
-
-
-@pytest.mark.parametrize(
-    ("vary", "lengths", "message"),
-    [
-        (CROSSED | {"test_seed": [0]}, [5], "vary: must cross"),
-        (CROSSED, [60], "lengths=[60]: "),
-    ],
-)
-def test_a_grid_that_does_not_cross_is_refused(vary, lengths, message):
-    panel = {"title": "x", "vary": vary, "plot": {"name": "spread", "lengths": lengths}}
-    figure = Figure(title="x", panels={"a": panel})
-    with pytest.raises(InputError, match=re.escape(f"study.mine.panels.a.plot.{message}")):
-        figure.plan("mine", Overrides(), seeds=2)
