@@ -1,6 +1,10 @@
 """The picture that is each paper's message."""
 
+from io import BytesIO
+
+import numpy as np
 import pytest
+from PIL import Image
 
 from experiments.messages import NAME, draw_message
 from experiments.papers import papers
@@ -9,10 +13,17 @@ from experiments.reference import REFERENCE
 MOST_BYTES = 150_000
 
 
+def pixels(picture: bytes) -> np.ndarray:
+    with Image.open(BytesIO(picture)) as image:
+        return np.asarray(image.convert("L"), float)
+
+
 @pytest.mark.parametrize("name", papers())
 def test_a_committed_picture_is_what_the_committed_tables_draw(name, tmp_path):
     paper, committed = papers()[name](), (REFERENCE / name / NAME).read_bytes()
-    assert draw_message(paper, REFERENCE / name) == committed
+    drawn, there = pixels(draw_message(paper, REFERENCE / name) or b""), pixels(committed)
+    assert drawn.shape == there.shape
+    assert (np.abs(drawn - there) > 32).mean() < 1e-3  # another machine may round a line to the next pixel
     assert len(committed) < MOST_BYTES
     assert draw_message(paper, tmp_path) is None
     page = (REFERENCE.parent / "findings.md").read_text()
