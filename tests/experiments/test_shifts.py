@@ -3,10 +3,10 @@
 import pandas as pd
 import pytest
 
+from experiments.correlations import student
 from experiments.crasp.claims import CLAIMS
 from experiments.sequences.alignment import pair_runs, shifts
 from experiments.sequences.published import RANGE
-from synthlab.analysis.correlations import student
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import NoEvidence
 from synthlab.studies.verdicts import Grounds, judge
