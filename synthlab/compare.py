@@ -98,7 +98,7 @@ def _read(source: str, where: list[str] | None) -> Iterator[Part]:
 
 
 def _read_curves(source: str, where: list[str] | None) -> Iterator[Part]:
-    """Yield the training curves of the finished runs in a folder of results, a file of records at a time."""
+    """Yield the training curves of the finished runs in a folder of results, in parts."""
     asked: list[str] = []
     for runs, places, _ in _read(source, where):
         found = runs.iloc[np.unique(places)]
