@@ -3,20 +3,24 @@
 import argparse
 import os
 import sys
-import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
-from synthlab.analysis.comparison import Lengths, Names, check_table, gather_points
-from synthlab.analysis.tables import ENVIRONMENT, STEP
+from synthlab.analysis.collection import PART, Collection, Part
+from synthlab.analysis.comparison import Lengths, Names, check_table, gather_points, split
+from synthlab.analysis.conditions import select_rows
+from synthlab.analysis.tables import ENVIRONMENT, STEP, make_curve_table
 from synthlab.cli.arguments import Parser, exit_on_input_error
 from synthlab.config.argument_checks import check_arguments
 from synthlab.config.picture_files import check_picture, save_picture
 from synthlab.errors import InputError, escape
 from synthlab.output import say, tell
+from synthlab.storage.store import Store
 from synthlab.styles import RC
 
 if TYPE_CHECKING:
@@ -83,42 +87,46 @@ def _save(figure: "Figure", field: str, path: Path) -> None:
         save_picture(figure, field, path, metadata=METADATA[path.suffix.lower()])
 
 
-def _read(source: str, where: list[str] | None) -> pd.DataFrame:
-    """Return the table of the runs in the folder or file ``source``. Raises InputError if there are none."""
-    if Path(source).suffix not in (".csv", ".parquet"):
-        from synthlab.analysis.record_list import load_records
+def _read(source: str, where: list[str] | None) -> Iterator[Part]:
+    """Yield the runs in a folder of results. Raises InputError if there are none."""
+    collection = Collection(Store(source), where)
+    yield from collection.read()
+    for line in collection.warnings():
+        tell(f"warning: {escape(line)}")
+    if not collection.runs:
+        raise InputError(_none(source, where))
 
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
-            table = load_records(source, where=where)
-        for warning in told:  # on damaged records
-            tell(f"warning: {escape(str(warning.message))}")
-    else:
-        from synthlab.analysis.conditions import select_rows
 
-        try:
-            if source.endswith(".parquet"):
-                table = pd.read_parquet(source)
-            else:
-                table = pd.read_csv(source, dtype=dict.fromkeys(("id", "tag", *ENVIRONMENT), str), low_memory=False)
-        except (OSError, ValueError) as error:
-            reason = " ".join(str(getattr(error, "strerror", None) or error).split())
-            raise InputError(f"source={source}: cannot be read ({reason}); give a table of runs") from None
-        check_table(f"source={source}", table)
-        table = select_rows(table, where)
+def _read_curves(source: str, where: list[str] | None) -> Iterator[Part]:
+    """Yield the training curves of the finished runs in a folder of results, in parts."""
+    asked: list[str] = []
+    for runs, places, _ in _read(source, where):
+        found = runs.iloc[np.unique(places)]
+        asked += found["id"][found["status"] == "finished"].tolist()
+    records = Store(source).read_all(asked)
+    while part := list(islice(records, PART)):
+        yield split(make_curve_table(part))
+
+
+def _read_file(source: str, where: list[str] | None) -> pd.DataFrame:
+    """Return the table of runs in a file. Raises InputError if there are none."""
+    try:
+        if source.endswith(".parquet"):
+            table = pd.read_parquet(source)
+        else:
+            table = pd.read_csv(source, dtype=dict.fromkeys(("id", "tag", *ENVIRONMENT), str), low_memory=False)
+    except (OSError, ValueError) as error:
+        reason = " ".join(str(getattr(error, "strerror", None) or error).split())
+        raise InputError(f"source={source}: cannot be read ({reason}); give a table of runs") from None
+    check_table(f"source={source}", table)
+    table = select_rows(table, where)
     if table.empty:
-        raise InputError(f"source={source}: holds no runs" + (f" where {' '.join(where)}" if where else ""))
+        raise InputError(_none(source, where))
     return table
 
 
-def _read_curves(source: str, table: pd.DataFrame) -> pd.DataFrame:
-    """Return the training curves of the finished runs in ``table``, from the folder ``source``."""
-    from synthlab.analysis.tables import make_curve_table
-    from synthlab.storage.store import Store
-
-    if Path(source).suffix in (".csv", ".parquet"):
-        raise InputError(f"x={STEP}: {source} has no training curves; give a folder of results")
-    return make_curve_table(list(Store(source).read_all(table.loc[table["status"] == "finished", "id"].unique())))
+def _none(source: str, where: list[str] | None) -> str:
+    return f"source={source}: holds no runs" + (f" where {' '.join(where)}" if where else "")
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -149,9 +157,12 @@ def _compare(argv: Sequence[str] | None) -> list[Path]:
     data = picture.with_suffix(".points.csv")
     if os.path.realpath(data) == os.path.realpath(args.source):  # accepts links in a loop
         raise InputError(f"out={picture}: its points would overwrite the source {data}; choose another name")
-    table = _read(args.source, args.where)
-    if args.x == STEP and STEP not in table:
-        table = _read_curves(args.source, table)
+    if Path(args.source).suffix in (".csv", ".parquet"):
+        table = _read_file(args.source, args.where)
+        if args.x == STEP and STEP not in table:
+            raise InputError(f"x={STEP}: {args.source} has no training curves; give a folder of results")
+    else:
+        table = (_read_curves if args.x == STEP else _read)(args.source, args.where)
     comparison = gather_points(table, args.metric, args.x, args.by, args.facet, args.length)
     try:
         data.parent.mkdir(parents=True, exist_ok=True)

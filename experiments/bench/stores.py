@@ -18,6 +18,8 @@ import numpy as np
 import pandas as pd
 
 from synthlab import load_records
+from synthlab.analysis.collection import Collection
+from synthlab.analysis.comparison import gather_points
 from synthlab.collect import collect
 from synthlab.config.base import Config, resolve
 from synthlab.config.composition import compose
@@ -72,6 +74,7 @@ def costs(number: int) -> dict[str, Any]:
             "one_length": lambda: load_records(folder, f"length={few[0].test_length}"),
             "one_seed": lambda: load_records(folder, "seed=0"),
             "parquet": lambda: collect(folder, out),
+            "compare": lambda: gather_points(Collection(Store(folder)).read(), None, "length", None, None, None),
         }
         for name, task in tasks.items():
             measured = time_in_process(task)

@@ -6,8 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from experiments.long_short_alignment.run_table import SAME_TARGETS, WITHIN, among_targets
-from synthlab.analysis.correlations import (
+from experiments.correlations import (
     COVERAGE,
     LEAST_GROUPS,
     WITNESSES,
@@ -17,6 +16,7 @@ from synthlab.analysis.correlations import (
     spearman,
     widen_by_leaving_out,
 )
+from experiments.long_short_alignment.run_table import SAME_TARGETS, WITHIN, among_targets
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import NoEvidence
 from synthlab.studies.intervals import ConfidenceInterval, GroupEstimate

@@ -8,8 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator
 
+from experiments.correlations import WITNESSES, correlation, pearson, spearman
 from experiments.long_short_alignment.run_table import SHORT
-from synthlab.analysis.correlations import WITNESSES, correlation, pearson, spearman
 from synthlab.analysis.plotting import Drawing, draw_cells, draw_intervals, draw_lines, name_rows
 from synthlab.analysis.tables import band_note, seeds_note
 from synthlab.styles import Style

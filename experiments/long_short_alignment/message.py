@@ -7,10 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.committed_verdicts import RUNS, read_tables
+from experiments.correlations import WITNESSES, correlation
 from experiments.long_short_alignment.correlation_claims import DISTANCES, OUTCOMES, check_lead
 from experiments.long_short_alignment.run_table import WITHIN
 from experiments.messages import ASIDE, new_figure
-from synthlab.analysis.correlations import WITNESSES, correlation
 from synthlab.analysis.plotting import add_legend, draw_intervals, name_rows
 from synthlab.studies.evidence import NoEvidence
 from synthlab.styles import BLUE, GREEN, ORANGE, Style

@@ -6,12 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.long_short_alignment.arms import baseline, by_depth, differences
-from experiments.long_short_alignment.correlation_claims import NUMBER_DISTANCES
-from experiments.long_short_alignment.correlation_claims import OUTCOMES as FORECASTS
-from experiments.long_short_alignment.power import power
-from experiments.long_short_alignment.run_table import SAME_TARGETS, WITHIN, among_targets, name_variant
-from synthlab.analysis.correlations import (
+from experiments.correlations import (
     WITNESSES,
     Correlation,
     correlation,
@@ -20,6 +15,11 @@ from synthlab.analysis.correlations import (
     range_without_one,
     spearman,
 )
+from experiments.long_short_alignment.arms import baseline, by_depth, differences
+from experiments.long_short_alignment.correlation_claims import NUMBER_DISTANCES
+from experiments.long_short_alignment.correlation_claims import OUTCOMES as FORECASTS
+from experiments.long_short_alignment.power import power
+from experiments.long_short_alignment.run_table import SAME_TARGETS, WITHIN, among_targets, name_variant
 from synthlab.cli.studies import read_studies
 from synthlab.studies.study import Rows
 

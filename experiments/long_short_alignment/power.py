@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from synthlab.analysis.correlations import LEAST_GROUPS, Correlation, student
+from experiments.correlations import LEAST_GROUPS, Correlation, student
 
 Lead = Annotated[float, Field(gt=0, lt=1)]
 OFTEN = 0.8  # the required power

@@ -8,6 +8,15 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
+from experiments.correlations import (
+    WITNESSES,
+    Correlation,
+    correlation,
+    lead,
+    pearson,
+    range_without_one,
+    spearman,
+)
 from experiments.long_short_alignment.analyses import Analysis, Names, check_quantities
 from experiments.long_short_alignment.drawings import LETTERS, Scatter
 from experiments.long_short_alignment.power import OFTEN, DetectionPower, Lead, power
@@ -23,15 +32,6 @@ from experiments.long_short_alignment.run_table import (
     scalar_table,
 )
 from experiments.long_short_alignment.scalar import ScalarConfig
-from synthlab.analysis.correlations import (
-    WITNESSES,
-    Correlation,
-    correlation,
-    lead,
-    pearson,
-    range_without_one,
-    spearman,
-)
 from synthlab.analysis.plotting import Drawn
 from synthlab.regression.evaluation import constant_loss
 from synthlab.studies.evidence import fits

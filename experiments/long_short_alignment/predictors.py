@@ -4,10 +4,10 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.correlations import COVERAGE, WITNESSES, Correlation, correlation, lead
 from experiments.long_short_alignment.drawings import Cells, limit_to_draw
 from experiments.long_short_alignment.predictions import Correlations
 from experiments.long_short_alignment.run_table import SHORT, WITHIN
-from synthlab.analysis.correlations import COVERAGE, WITNESSES, Correlation, correlation, lead
 from synthlab.analysis.plotting import Drawn
 
 AMONG = {WITHIN: "models of one setting", "": "all models"}

@@ -16,9 +16,9 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 
 from experiments.committed_verdicts import CLAIMS
+from experiments.correlations import COVERAGE, LEAST_GROUPS, student
 from experiments.sequences.published import RANGE
 from experiments.sequences.ranks import RUN, mean_beyond
-from synthlab.analysis.correlations import COVERAGE, LEAST_GROUPS, student
 from synthlab.analysis.plotting import Drawing, Drawn
 from synthlab.analysis.series import Settings
 from synthlab.studies.checks import Check

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,17 @@ PART = 2048  # number of runs in memory at a time
 FIRST, LAST = ("id", "kind", "status", "weights", "tag", *ENVIRONMENT), ("error", "diverged_at", "length")
 TYPES = dict.fromkeys(("id", "kind", "status", "tag", "error", *ENVIRONMENT), "string") | {"weights": "boolean"}
 TYPES |= dict.fromkeys(("diverged_at", "length", *SEEDS), "Int64")
+
+
+class Part(NamedTuple):
+    """Some runs: a row of ``runs`` for each, and a row of ``measured`` for each run and length.
+
+    ``places`` has the place in ``runs`` of each row of ``measured``. A run without a row there is left out.
+    """
+
+    runs: pd.DataFrame
+    places: np.ndarray
+    measured: pd.DataFrame
 
 
 @dataclass
@@ -80,19 +91,25 @@ class Collection:
         """A line for each damaged file that was found so far."""
         return [*self.store.damage_lines(), *self._damaged_failures]
 
-    def parts(self) -> Iterator[pd.DataFrame]:
-        """Yield the table in parts, all with the same columns of the same types."""
+    def read(self) -> Iterator[Part]:
+        """Yield the runs in parts, all with the same columns of the same types; none is empty."""
         for rows in self._batches():
             runs = _select(self._make_runs(rows), self._of_runs)
             metrics = rows["metrics"].combine_chunks().take(pa.array(runs.index))
             lists = {each.name: pc.struct_field(metrics, each.name) for each in metrics.type}
             sizes = pc.list_value_length(lists["length"]).to_numpy()
-            lines = np.repeat(np.arange(len(runs)), np.maximum(sizes, 1))  # a run that diverged has one line too
+            places = np.repeat(np.arange(len(runs)), np.maximum(sizes, 1))  # a run that diverged has one row too
             values = {name: pc.list_flatten(each).to_numpy() for name, each in lists.items()}
-            measured = pd.DataFrame(values, index=np.flatnonzero(sizes[lines]))
-            yield from self._join(runs, lines, measured)
+            measured = pd.DataFrame(values, index=np.flatnonzero(sizes[places]))
+            yield from self._make_part(runs, places, measured)
         failed = _select(self._type(pd.DataFrame(map(self._make_row, self._failures))), self._of_runs)
-        yield from self._join(failed, np.arange(len(failed)), pd.DataFrame())
+        yield from self._make_part(failed, np.arange(len(failed)), pd.DataFrame())
+
+    def parts(self) -> Iterator[pd.DataFrame]:
+        """Yield the table in parts, all with the same columns of the same types."""
+        for runs, places, measured in self.read():
+            parts = [part.reset_index(drop=True) for part in (runs.take(places), measured)]
+            yield pd.concat(parts, axis="columns")[list(self.kinds)]
 
     def table(self) -> pd.DataFrame:
         """Return the whole table, sorted by identity, empty if no run is found. Columns without values are left out."""
@@ -102,6 +119,11 @@ class Collection:
         whole = pd.concat(parts, ignore_index=True).sort_values("id", kind="stable", ignore_index=True)
         spare = [name for name in ("error", "diverged_at") if whole[name].isna().all()]
         return whole.drop(columns=spare)
+
+    def warnings(self) -> list[str]:
+        """Return a line on the damaged files that were found so far, and one for each unknown kind."""
+        lines = [f"{len(self.damaged)} damaged files are left out: {'; '.join(self.damaged)}"] * bool(self.damaged)
+        return lines + self.unknown_lines()
 
     def unknown_lines(self) -> list[str]:
         """Return a line for each unknown kind, whose records are left out."""
@@ -165,15 +187,14 @@ class Collection:
         kinds = {name: kind for name, kind in self.kinds.items() if name not in self._measured}
         return runs.reindex(columns=list(kinds)).astype(kinds)
 
-    def _join(self, runs: pd.DataFrame, lines: np.ndarray, measured: pd.DataFrame) -> Iterator[pd.DataFrame]:
-        """Yield the lines that fulfil the conditions: each what is ``measured``, and the run whose it is."""
-        measured = measured.reindex(range(len(lines)), columns=list(self._measured)).astype(self._measured)
+    def _make_part(self, runs: pd.DataFrame, places: np.ndarray, measured: pd.DataFrame) -> Iterator[Part]:
+        """Yield the part of these runs whose rows fulfil the conditions, unless it is empty."""
+        measured = measured.reindex(range(len(places)), columns=list(self._measured)).astype(self._measured)
         measured = _select(measured, self._of_rows)
         if len(measured):
-            lines = lines[measured.index]
-            self.runs += len(np.unique(lines))
-            parts = [part.reset_index(drop=True) for part in (runs.take(lines), measured)]
-            yield pd.concat(parts, axis="columns")[list(self.kinds)]
+            places = places[measured.index]
+            self.runs += len(np.unique(places))
+            yield Part(runs, places, measured)
 
 
 def _select(table: pd.DataFrame, asked: Iterable[Condition]) -> pd.DataFrame:

@@ -5,19 +5,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_bool_dtype, is_extension_array_dtype, is_numeric_dtype
 
+from synthlab.analysis.collection import Part
+from synthlab.analysis.gathering import Gathered, is_numeric, tested_at, text_of
 from synthlab.analysis.series import Settings, member_names
 from synthlab.analysis.tables import (
     HORIZON,
     STEP,
     TRAINING_LOSS,
-    aggregate_seeds,
     band_note,
     find_lacking,
     find_varying,
     groups_of_kinds,
-    is_setting,
     kinds_of,
     mark_followers,
     metric_of,
@@ -62,56 +61,59 @@ class Comparison(NamedTuple):
 
 
 def gather_points(
-    table: pd.DataFrame, metric: str | None, x: str, by: Names, facet: Names, length: Lengths
+    table: pd.DataFrame | Iterable[Part], metric: str | None, x: str, by: Names, facet: Names, length: Lengths
 ) -> Comparison:
-    """Return the points that ``compare`` plots, and remarks on them. Raises InputError as it does."""
-    if not table.empty:
-        check_table("table", table)
-    if table.empty or table["length"].isna().all():
-        raise InputError("table: there is no finished run to plot")
-    points = ["id", "length", *[STEP] * (STEP in table)]
-    table = _convert_numbers(table.drop_duplicates(points, ignore_index=True))
-    finished = table.dropna(subset=["length"]).astype({"length": int})
-    kinds = kinds_of(finished)
-    metric = (TRAINING_LOSS if x == STEP else primary_of(kinds)) if metric is None else metric
+    """Return the points that ``compare`` plots, and remarks on them. Raises InputError as it does.
+
+    A table may come in parts, which are read one after the other.
+    """
     by, facet = _names(by), _names(facet) or []
-    lengths, measured = _check_request(finished, kinds, metric, x, by or [], facet, length), metric_of(kinds, metric)
-    others = finished["kind"].isin(find_lacking(kinds, metric))
-    rows, left_out = _select_rows(finished[~others], _is_by_length(finished, kinds, metric), metric, x, lengths)
-    left_out = [f"{_runs(finished['id'][others].nunique())} without {metric}"] * bool(others.any()) + left_out
-    unfinished = table[table["length"].isna()].drop_duplicates("id")["status"].value_counts()
-    left_out = [_runs(count, f"{status} ") for status, count in unfinished.items()] + left_out
-    if rows.empty:
+    lengths = sorted({number for _, number in _read_lengths(length)})
+    known = Gathered(metric, x, [*(by or []), *facet], lengths)
+    for part in [split(table)] if isinstance(table, pd.DataFrame) else table:
+        known.add(part)
+    runs = known.runs
+    if runs.empty:
+        raise InputError("table: there is no finished run to plot")
+    kinds, settings = kinds_of(runs), known.settings
+    metric = (TRAINING_LOSS if x == STEP else primary_of(kinds)) if metric is None else metric
+    _check_request(known, kinds, metric, x, by or [], facet, length)
+    measured = metric_of(kinds, metric)
+    has_x = settings[x].astype(object).replace("", None).notna() if x in settings else pd.Series(True, runs.index)
+    others = runs["kind"].isin(find_lacking(kinds, metric))
+    left_out = [_runs(count, f"{status} ") for status, count in known.unfinished.most_common()]
+    lost = {f"without {metric}": others}
+    lost |= {f"not tested at length {each:g}": ~others & ~runs[tested_at(each)] for each in lengths}
+    lost |= {
+        f"without {x}": ~others & runs["chosen"] & ~has_x,
+        f"whose {metric} is not finite": ~others & runs["not_finite"],
+    }
+    left_out += [f"{_runs(int(of.sum()))} {why}" for why, of in lost.items() if of.any()]
+    kept = ~others & has_x & runs["first"].notna()
+    if not kept.any():
         raise InputError(f"x={x}: no run is left to plot; left out: {', '.join(left_out)}")
 
-    run, runs = pd.factorize(rows["id"])[0], rows.drop_duplicates("id")
-    # As text, to treat a missing setting as a value.
-    settings = runs[[column for column in rows if is_setting(kinds, column)]].astype(object).map(text_of)
+    settings = settings[kept]
     differing = [column for column in find_varying(settings) if column not in (x, *facet)]
     by = differing if by is None else by
     unnamed = [column for column in differing if column not in by]
     if len(lengths) > 1 and "length" not in (*by, *facet):
         by = [*by, "length"]
-    tested = rows["length"] if _is_by_length(finished, kinds, metric) else finished.groupby("id")["length"].max()
-    tested = " to ".join(dict.fromkeys([str(tested.min()), str(tested.max())]))
-
-    texts = [*by, *facet] if is_numeric(rows[x]) else [*by, *facet, x]
-    named = mark_followers(runs).astype(object)
-    rows = rows[[*dict.fromkeys(["id", "length", "train_length", metric, x, *by, *facet])]]
-    for column in texts:
-        of_row = rows[column] if column in ("length", STEP) else named[column].iloc[run].set_axis(rows.index)
-        rows = rows.assign(**{column: of_row.map(text_of)})
-    rows["pooled"] = _find_pooled(rows.groupby([*by, *facet, x]).ngroup(), settings[unnamed], run)
-    values = list(zip(*(rows[column] for column in by), strict=True))
+    tested = runs[["first", "last"]][kept] if known.by_length else runs[["longest"]]
+    tested = " to ".join(dict.fromkeys(f"{each:.0f}" for each in (tested.min(axis=None), tested.max(axis=None))))
+    points = _aggregate(known, kept.to_numpy(), settings, [*dict.fromkeys([*by, *facet])], x, unnamed)
+    values = list(zip(*(points[column] for column in by), strict=True))
     series = {each: _series(by, each, groups_of_kinds(kinds)) for each in set(values)}
-    rows["series"] = [series[each] for each in values] or "all runs"
+    points["series"] = [series[each] for each in values] or "all runs"
     keys = ["series", *facet, *by, x, "pooled"]
     if x == "length" and "train_length" not in keys:  # shade and mark the longest train_length
         keys.append("train_length")
-        rows["train_length"] = rows.groupby(["series", *facet])["train_length"].transform("max")
-    if by:  # over_seeds keeps the order of the series
-        rows = rows.sort_values(by, key=lambda column: column.map(sort_texts(column).index))
-    points = aggregate_seeds(rows, keys, metric)
+        points["train_length"] = points.groupby(["series", *facet])["longest"].transform("max")
+    if by:
+        points = points.sort_values(by, key=lambda column: column.map(sort_texts(column).index))
+    order = list(dict.fromkeys(points["series"]))
+    points = points.assign(rank=points["series"].map(order.index)).sort_values(["rank", *keys[1:]], ignore_index=True)
+    points = points[[*keys, "median", "low", "high", "seeds"]]
     for kind, field, names, most in (("series", "by", by, MOST_SERIES), ("panels", "facet", facet, MOST_PANELS)):
         if names and (number := len(points[names].drop_duplicates())) > most:
             few = f"must make at most {most} {kind}, not {number}; name fewer settings, or look at fewer runs (where)"
@@ -123,10 +125,9 @@ def gather_points(
     remarks += [f"pooled over {', '.join(pooled)}"] * bool(pooled)
     remarks += [f"not all points agree in {', '.join(others)}"] * bool(others)
     remarks += [f"tested to length {tested}"] * (metric == HORIZON)
-    at = tested if _is_by_length(finished, kinds, metric) and not {"length", STEP} & {x, *by, *facet} else ""
+    at = tested if known.by_length and not {"length", STEP} & {x, *by, *facet} else ""
     remarks += ["each run at the longest length it was tested to"] * (" to " in at)
     remarks += [f"left out: {', '.join(left_out)}"] * bool(left_out)
-    order = list(dict.fromkeys(points["series"]))
     settings_of = {
         name: {key: each for key, each in zip(by, value, strict=True) if each} for value, name in series.items()
     }
@@ -134,79 +135,99 @@ def gather_points(
     return Comparison(points, metric, measured, found, x, by, facet, at, remarks)
 
 
+def split(table: pd.DataFrame) -> Part:
+    """Return a whole table as one part. Raises InputError unless it is a table of runs, or empty."""
+    if table.empty:
+        raise InputError("table: there is no finished run to plot")
+    check_table("table", table)
+    table = table.drop_duplicates(["id", "length", *[STEP] * (STEP in table)], ignore_index=True)
+    return Part(table.drop_duplicates("id"), pd.factorize(table["id"])[0], table)
+
+
+def _read_lengths(length: Lengths) -> list[tuple[Any, float]]:
+    """Return each requested test length as it was given, and as a number; NaN for what is none."""
+    lengths: list[tuple[Any, float]] = []
+    for part in [] if length is None else length.split(",") if isinstance(length, str) else np.ravel(length):
+        try:
+            lengths.append((part, float(part)))
+        except (OverflowError, TypeError, ValueError):
+            lengths.append((part, np.nan))
+    return lengths
+
+
 def _check_request(
-    finished: pd.DataFrame,
+    known: Gathered,
     kinds: list[type[Config]],
     metric: str,
     x: str,
     by: list[str],
     facet: list[str],
     length: Lengths,
-) -> list[float]:
-    """Return the requested test lengths. Raises InputError with a line for each unknown or unsuitable name."""
-    measures = [
-        c for c in map(str, finished) if is_numeric(finished[c]) and not is_setting(kinds, c) and c not in NEEDED
-    ]
-    known = {name for kind in kinds for name in kind.measures().metrics}
-    measures = [column for column in measures if column in known or finished[column].notna().any()]
-    columns = [
-        "length",
-        *[STEP] * (STEP in finished),
-        *(column for column in map(str, finished) if is_setting(kinds, column)),
-    ]
+) -> None:
+    """Raise InputError with a line for each unknown or unsuitable name or length."""
+    metrics = {name for kind in kinds for name in kind.measures().metrics}
+    numeric = sorted(known.numeric.items(), key=lambda item: item[0] == HORIZON)
+    measures = [name for name, filled in numeric if name not in NEEDED and (filled or name in metrics)]
+    columns = ["length", *[STEP] * (STEP in known.numeric), *known.setting_names]
     fields = [("x", x), *(("by", name) for name in by), *(("facet", name) for name in facet)]
     lines = [] if metric in measures else [describe_unknown("metric", metric, measures)]
     lines += [describe_unknown(field, name, columns) for field, name in fields if name not in columns]
     lines += [f"{field}={name}: must not be x too" for field, name in fields[1:] if name == x]
     lines += [f"by={name}: must not be in facet too" for name in by if name in facet]
     lines += [f"facet={','.join(facet)}: must be at most two settings"] * (len(facet) > 2)
-    tested, lengths = finished["length"].unique(), []
-    for part in [] if length is None else length.split(",") if isinstance(length, str) else np.ravel(length):
-        try:
-            lengths.append(float(part))
-        except (OverflowError, TypeError, ValueError):
-            lengths.append(np.nan)
-        if lengths[-1] not in tested:
-            lines.append(f"length={show(part)}: must be a length that was tested, {tested.min()} to {tested.max()}")
+    bounds = f"{min(known.tested)} to {max(known.tested)}"
+    wrong = [part for part, number in _read_lengths(length) if number not in known.tested]
+    lines += [f"length={show(part)}: must be a length that was tested, {bounds}" for part in wrong]
     if length is not None and x == "length":
         lines.append(f"length={show(length)}: must be left out where x is length, which shows every one")
-    if metric in measures and not _is_by_length(finished, kinds, metric):
+    if metric in measures and not known.by_length:
         lines += [f"{field}=length: {metric} is one number for each run" for field, name in fields if name == "length"]
         lines += [f"length={show(length)}: {metric} is one number for each run"] * (length is not None)
     if lines:
         raise InputError(*dict.fromkeys(lines))
-    return sorted(set(lengths))
 
 
-def _select_rows(
-    finished: pd.DataFrame, by_length: bool, metric: str, x: str, lengths: list[float]
-) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows with a value to plot, and for each reason how many runs are left out."""
-    ids, rows = finished["id"], finished
-    if not by_length:
-        rows = finished.drop_duplicates("id")
-    elif x != "length":
-        longest = finished.groupby("id")["length"].transform("max")
-        rows = finished[finished["length"].isin(lengths) if lengths else finished["length"] == longest]
-    finite = np.isfinite(rows[metric].astype(float))
-    lost = {f"not tested at length {k:g}": ids[~ids.isin(ids[finished["length"] == k])] for k in lengths}
-    lost |= {f"without {x}": rows["id"][rows[x].isna()], f"whose {metric} is not finite": rows["id"][~finite]}
-    return rows[rows[x].notna() & finite], [f"{_runs(of.nunique())} {why}" for why, of in lost.items() if len(of)]
-
-
-def _find_pooled(point: pd.Series, settings: pd.DataFrame, run: np.ndarray) -> pd.Series:
-    """Return which settings differ between the runs of a row's point: names with commas.
+def _aggregate(
+    known: Gathered, kept: np.ndarray, settings: pd.DataFrame, named: list[str], x: str, unnamed: list[str]
+) -> pd.DataFrame:
+    """Return the points: the median and range of the values of runs that agree in ``named`` and ``x``.
 
     Args:
-        point: The number of each row's point.
-        settings: The settings of each run.
-        run: The place of each row's run in ``settings``.
+        known: The values.
+        kept: True for each run of ``known`` that is plotted.
+        settings: The settings of these runs.
+        named: The variables that distinguish points, but x.
+        x: The variable of the x-axis.
+        unnamed: The other settings that differ. For each point, ``pooled`` names those that differ between its runs.
     """
-    pooled = pd.Series("", index=point.index)
-    for column in map(str, settings):
-        values = pd.Series(pd.factorize(settings[column])[0][run], index=point.index).groupby(point)
-        pooled = pooled.mask(values.transform("min") < values.transform("max"), pooled + ", " + column)
-    return pooled.str.removeprefix(", ")
+    told = mark_followers(settings)
+    labels = {name: told[name].astype(object).map(text_of).astype(str) for name in named if name not in known.axes}
+    if x not in known.axes:
+        labels[x] = settings[x] if is_numeric(settings[x]) else settings[x].astype(str)
+    labels = pd.DataFrame(labels, index=settings.index).reset_index(drop=True)
+    cell = labels.groupby([*labels], sort=False).ngroup() if len(labels.columns) else pd.Series(0, labels.index)
+    first = labels.iloc[np.unique(cell, return_index=True)[1]].reset_index(drop=True)
+    codes = {name: pd.factorize(settings[name], use_na_sentinel=False)[0] for name in unnamed}
+    longest, number = known.runs["train_length"].to_numpy()[kept], np.cumsum(kept) - 1
+    points = []
+    for place, chunks in known.values.items():
+        run, value = (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
+        value, run = value[kept[run]].astype(known.value_type), number[run[kept[run]]]
+        rows = pd.DataFrame({"value": value, "longest": longest[run]} | {name: of[run] for name, of in codes.items()})
+        groups = rows.groupby(cell.to_numpy()[run])
+        found = groups.agg(
+            median=("value", "median"),
+            low=("value", "min"),
+            high=("value", "max"),
+            seeds=("value", "count"),
+            longest=("longest", "max"),
+        )
+        pooled = pd.Series("", index=found.index)
+        for name in unnamed:
+            pooled = pooled.mask(groups[name].min() < groups[name].max(), pooled + ", " + name)
+        on_axes = {name: each if name == x else text_of(each) for name, each in zip(known.axes, place, strict=True)}
+        points.append(first.loc[found.index].assign(**on_axes, pooled=pooled.str.removeprefix(", ")).join(found))
+    return pd.concat(points, ignore_index=True)
 
 
 def _runs_note(points: pd.DataFrame, x: str, facet: list[str]) -> str:
@@ -240,14 +261,6 @@ def check_table(field: str, table: pd.DataFrame) -> None:
             raise InputError(f"{field}: must be a table of runs, but {column} has values that are not whole numbers")
 
 
-def _convert_numbers(table: pd.DataFrame) -> pd.DataFrame:
-    """Convert nullable dtypes of pandas to numpy's."""
-    of_pandas: dict[Any, Any] = {
-        name: kind for name, kind in table.dtypes.items() if is_extension_array_dtype(kind) and is_numeric(table[name])
-    }
-    return table.astype({name: float if table[name].hasnans else of_pandas[name].numpy_dtype for name in of_pandas})
-
-
 def _names(given: Names) -> list[str] | None:
     if given is None:
         return None
@@ -255,29 +268,8 @@ def _names(given: Names) -> list[str] | None:
     return [name for name in dict.fromkeys(str(part).strip() for part in parts) if name]
 
 
-def is_numeric(column: pd.Series) -> bool:
-    """Return True for a column of numbers; truth values are not."""
-    return is_numeric_dtype(column) and not is_bool_dtype(column)
-
-
-def _is_by_length(finished: pd.DataFrame, kinds: list[type[Config]], metric: str) -> bool:
-    """Return True if ``metric`` varies with test length, False if it has one value for each run."""
-    if metric == HORIZON or any(metric in kind.measures().metrics for kind in kinds):
-        return metric != HORIZON
-    return bool(finished.groupby("id")[metric].nunique().max() > 1)
-
-
 def _runs(number: int, kind: str = "") -> str:
     return f"{number} {kind}run{'s' * (number > 1)}"
-
-
-def text_of(value: Any) -> str:
-    """Return a setting as one would type it, "" for a missing one. Values that differ have different texts."""
-    if value is None or value is pd.NA or value != value:  # NaN
-        return ""
-    if not isinstance(value, float):
-        return str(value)
-    return f"{value:g}" if float(f"{value:g}") == value else str(value).removesuffix(".0")
 
 
 def sort_texts(texts: Iterable[str]) -> list[str]:

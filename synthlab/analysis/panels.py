@@ -9,7 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from synthlab.analysis.comparison import Comparison, is_numeric, sort_texts, text_of
+from synthlab.analysis.comparison import Comparison, sort_texts
+from synthlab.analysis.gathering import is_numeric, text_of
 from synthlab.analysis.plotting import LETTER, Drawing, Drawn, draw_curves, draw_intervals, draw_lines, draw_sheet
 from synthlab.analysis.plotting import wrap_label as wrap
 from synthlab.analysis.series import SYMBOLS, name_setting

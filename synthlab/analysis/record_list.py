@@ -131,9 +131,6 @@ def load_records(results: str | os.PathLike[str] = "results", where: Where = Non
     """
     collection = Collection(Store(results), where)
     table = collection.table()
-    damaged = collection.damaged
-    if damaged:
-        warnings.warn(f"{len(damaged)} damaged files are left out: {'; '.join(damaged)}", stacklevel=3)
-    for line in collection.unknown_lines():
+    for line in collection.warnings():
         warnings.warn(line, stacklevel=3)
     return table

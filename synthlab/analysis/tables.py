@@ -143,7 +143,7 @@ def _follows_from_name(table: pd.DataFrame, column: str) -> bool:
     by = ["task", group] if column == "outrep.shift" else [group]
     if column == group or not {*by} <= {*table.columns}:
         return False
-    return all(count_distinct(rows) == 1 for _, rows in table.groupby(by)[column])
+    return all(count_distinct(rows) == 1 for _, rows in table.groupby(by, observed=True)[column])
 
 
 def follows_seed(table: pd.DataFrame, column: str) -> bool:

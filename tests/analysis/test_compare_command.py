@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 from support.records import encoded, made, record
+from synthlab import compare
+from synthlab.analysis import collection
 from synthlab.collect import collect
 from synthlab.compare import main
 from synthlab.storage.store import Store
@@ -93,3 +95,15 @@ def test_the_command_refuses_in_one_line_and_writes_nothing(command, tmp_path, w
     assert err.count("\n") == 1
     assert not (tmp_path / "compare.png").exists()
     assert (tmp_path / "foreign.csv").read_text() == "a,b\n1,2\n"
+
+
+def test_a_folder_is_read_in_parts(command, tmp_path, monkeypatch):
+    asked = [["--x", "length"], ["--x", "encoding", "--metric", "horizon"], ["--x", "step"]]
+    for number, words in enumerate(asked):
+        assert command(*words, "--out", f"{number}.png")[0] == 0
+    monkeypatch.setattr(collection, "PART", 1)
+    monkeypatch.setattr(compare, "PART", 1)
+    for number, words in enumerate(asked):
+        assert command(*words, "--out", "parts.png")[0] == 0
+        for suffix in (".png", ".points.csv"):
+            assert (tmp_path / f"parts{suffix}").read_bytes() == (tmp_path / f"{number}{suffix}").read_bytes()

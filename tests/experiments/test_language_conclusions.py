@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from experiments.committed_verdicts import RUNS, read_tables
+from experiments.correlations import lead
 from experiments.long_short_alignment.arms import differences
 from experiments.long_short_alignment.run_table import less_means
 from experiments.reference import REFERENCE
-from synthlab.analysis.correlations import lead
 
 MAPS = ["Self-Extend", "ReRoPE", "leaky ReRoPE", "dual chunk"]
 tables = cache(lambda: read_tables(REFERENCE / "long_short_alignment" / RUNS))

@@ -5,8 +5,8 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
+from experiments.correlations import Correlation, difference, jackknife, pearson, student
 from experiments.long_short_alignment.power import power
-from synthlab.analysis.correlations import Correlation, difference, jackknife, pearson, student
 
 
 @pytest.mark.parametrize("number", [14, 56])

@@ -8,9 +8,9 @@ import pytest
 
 from experiments.chomsky.scores import best, score_runs
 from experiments.committed_verdicts import RUNS, TABLES, read_tables
+from experiments.correlations import student
 from experiments.reference import REFERENCE, ROOT
 from experiments.sequences.ranks import reciprocal_ranks, score_beyond
-from synthlab.analysis.correlations import student
 from synthlab.config.composition import compose
 from synthlab.studies.intervals import median_interval
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synthlab.analysis.correlations import (
+from experiments.correlations import (
     Correlation,
     Intervals,
     correlation,
