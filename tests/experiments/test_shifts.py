@@ -3,7 +3,6 @@
 import pandas as pd
 import pytest
 
-from experiments.correlations import student
 from experiments.crasp.claims import CLAIMS
 from experiments.sequences.alignment import pair_runs, shifts
 from experiments.sequences.published import RANGE
