@@ -14,9 +14,9 @@ from experiments.long_short_alignment.predictions import Correlations
 from experiments.long_short_alignment.run_table import Named, average_losses, make_row
 from experiments.long_short_alignment.step_costs import STEPS
 from experiments.long_short_alignment.studies import AlignmentStudy
+from support.configs import SMALL, small
 from support.figures import studies
 from support.hasty import hastily
-from support.small import SMALL, small
 from synthlab.errors import InputError
 from synthlab.language.config import LanguageConfig
 from synthlab.studies.evidence import NoEvidence

@@ -1,8 +1,7 @@
 import pytest
 
-from support.configs import config
+from support.configs import config, small
 from support.records import record, weights_file, with_weights
-from support.small import small
 from synthlab.errors import InputError
 from synthlab.storage.store import Store
 from synthlab.storage.weights import check_step, steps_to_keep

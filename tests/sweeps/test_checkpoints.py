@@ -8,9 +8,8 @@ import torch
 
 import synthlab
 from experiments.long_short_alignment.scalar import ScalarConfig
-from support.configs import EXPLOSIVE, QUICK, config
+from support.configs import EXPLOSIVE, QUICK, config, small
 from support.records import final_weights, record, weights_file, with_weights
-from support.small import small
 from synthlab.errors import DamagedRecord, InputError, RunsFailed
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import Sweep, ensure

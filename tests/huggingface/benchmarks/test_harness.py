@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from support.configs import small
 from support.language_models import answering, llama
 from support.records import opened
-from support.small import small
 from synthlab.errors import InputError
 from synthlab.huggingface.benchmarks.synthetic import samples, share_of_answers
 
