@@ -18,6 +18,7 @@ REFUSED_BY_THE_COMMAND = {
     "several values without -m": (["task=mean,sum"], "task=mean,sum: more than one value; add -m to sweep"),
     "a value that must be given": (["seed=???"], "seed: missing; must be given"),
     "a reference to nowhere": (["seed=${nope}"], r"seed=\$\{nope\}: Interpolation key 'nope' not found"),
+    "no folder for results": (["results="], "results=: must be the path of a folder"),
     "a kind that no run has, of several families": (["-m", "task=mean,copy", "kind=nope"], "kind=nope: not known here"),
     "an unknown way to try again": (["retry=always"], "retry=always: unknown; choose from none, failed"),
     "a launcher of a single run": (["hydra/launcher=joblib"], "hydra/launcher=joblib: applies only to sweeps"),

@@ -184,12 +184,13 @@ def test_one_run_is_shown_by_the_first_digits_of_its_id_and_a_damaged_failure_is
     failed = invoke("show", store.ids("failed")[0][:9], f"results={tmp_path}")
     assert "ZeroDivisionError: over\n  and under" in failed.out
     assert "in targets" in failed.out
+    alone = [*quick, "-m", "task.name=support.user_classes:Broken"]
+    assert "in targets" in invoke("synthlab", *alone).err  # of one run of a user's own class, its traceback
     (path,) = tmp_path.glob("failed/*.json")
     path.write_text(path.read_text().replace('"seed": 0', '"seed": 7'))
     collected = invoke("collect", str(tmp_path), "--out", str(tmp_path / "x.csv"))
     assert (collected.status, f"damaged: {path}: damaged (" in collected.err) == (1, True)
-    broken = invoke("synthlab", *quick, "-m", "task.name=support.user_classes:Broken")
-    assert "what is known of it is damaged" in broken.err
+    assert "what is known of it is damaged" in invoke("synthlab", *alone).err
     for prefix, why in (("x", "there is no such run"), ("", "2 runs begin so; give more digits")):
         assert invoke("show", prefix, str(tmp_path)).err == f"error: {prefix}: {why} below results={tmp_path}\n"
 
