@@ -52,8 +52,11 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", c
     tracker = tracker_of(settings["tracker"], store.tag)
     runs = Sweep(asked.configs, store, keep=summarize_run)
     runs.prepare(settings["retry"] or "none")
-    is_given = any(given.startswith("hydra.sweep.dir=") for given in typed)
-    folder = Path(config.hydra.sweep.dir) if is_given else _folder(store)
+    if any(given.startswith("hydra.sweep.dir=") for given in typed):
+        folder = Path(config.hydra.sweep.dir)
+    else:  # below the store; if that is no folder, below the working folder
+        day, now = time.strftime("%Y-%m-%d %H-%M-%S").split()
+        folder = (store.files.local or Path()) / "sweeps" / day / f"{now}-{os.getpid()}"
     began, troubles = time.time(), []
     with runs.progress():
         if runs.find_missing() and launcher == "basic":  # Hydra's own launcher, which has no workers
@@ -88,12 +91,6 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", c
         raise RunsFailed(*troubles, *failures)
     if troubles:
         tell(*troubles)
-
-
-def _folder(store: Store) -> Path:
-    """Return a folder for the sweep's own files, below the store; if that is no folder, below the working folder."""
-    name = f"{time.strftime('%H-%M-%S')}-{os.getpid()}"
-    return (store.files.local or Path()) / "sweeps" / time.strftime("%Y-%m-%d") / name
 
 
 def _describe_failures(outcome: Outcome[Any], store: Store, asked: int) -> list[str]:

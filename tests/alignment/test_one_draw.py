@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from experiments.long_short_alignment.scalar import measure_misalignment as scalar_misalignment
+from support.configs import small
 from support.frequencies import generator
-from support.small import small
 from synthlab.alignment.misalignment import last_logits, misalignment
 from synthlab.alignment.regularizer import aligned_loss
 from synthlab.language.construction import build_models

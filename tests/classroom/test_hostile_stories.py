@@ -2,7 +2,6 @@
 
 import pytest
 
-CALLBACK = "{x: {_target_: pandas.read_pickle, filepath_or_buffer: code.pkl}}"
 LESSON = "every: EVERY\nlessons: {a: {button: a, title: b, watch: c, seen: d, runs: [RUN]}}\n"
 
 
@@ -13,10 +12,9 @@ def lesson(every="{}", run="{task: mean}"):
 @pytest.mark.parametrize(
     ("story", "line"),
     [
-        (f"{lesson()}\nhydra: {{callbacks: {CALLBACK}}}\n", "hydra={'callbacks': "),
+        (f"{lesson()}\nhydra: {{callbacks: {{x: {{_target_: mine.run}}}}}}\n", "hydra={'callbacks': "),
         (f"{lesson()}\ndefaults: [/other@_global_, _self_]\n", "defaults=['/other@_global_', '_self_']: unknown key"),
         (lesson(run="{task: '${oc.env:HOME}'}"), "lessons.a.runs: task=${oc.env:HOME}: names a class"),
-        (lesson(run="{task: mean, outrep: 'mine:Map'}"), "lessons.a.runs: outrep=mine:Map: names a class"),
         (lesson(every="{outrep: 'mine:Map'}"), "every: outrep=mine:Map: names a class"),
         (lesson(every="{hydra.verbose: true}"), "every: hydra.verbose: is no setting of a run"),
         ("lessons: !!python/object/apply:os.abort []\n", "cannot be read (ConstructorError: "),

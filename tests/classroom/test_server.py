@@ -85,7 +85,7 @@ def test_the_page_is_served_to_this_machine_alone():
         ("0.0.0.0", "192.0.2.7", "http://elsewhere.example", 403),
     ],
 )
-@pytest.mark.parametrize("path", ["", "autoload.js?bokeh-autoload-element=1", "ws"])
+@pytest.mark.parametrize("path", ["", "ws"])
 def test_only_names_of_this_machine_are_answered(address, host, origin, status, path, capsys):
     async def ask() -> HTTPResponse:
         port = server._free_port(SimpleNamespace(address=address, port=0))

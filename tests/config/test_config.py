@@ -1,6 +1,4 @@
 import math
-import subprocess
-import sys
 from importlib import metadata
 
 import pytest
@@ -19,17 +17,6 @@ from synthlab.regression.tasks import TASKS
 from synthlab.studies.overrides import Overrides
 
 CONFIG = compose([])
-
-
-def test_the_labs_own_kinds_of_runs_are_known_where_it_is_not_installed():
-    lines = [
-        "from importlib import metadata",
-        "metadata.entry_points = lambda **_: ()",
-        "from synthlab.config.base import kind_of",
-        "print([kind_of({'kind': name}).__name__ for name in ('regression', 'language', 'sequences')])",
-    ]
-    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("['RunConfig', 'LanguageConfig', 'SequencesConfig']\n", "")
 
 
 def test_a_kind_of_runs_whose_module_is_not_there_names_what_it_needs(monkeypatch):

@@ -21,9 +21,8 @@ import pytest
 
 from experiments.papers import papers
 from experiments.reference import ROOT, pages
-from support.configs import QUICK
+from support.configs import QUICK, small
 from support.records import opened
-from support.small import small
 from synthlab import run
 from synthlab.cli import studies
 from synthlab.config.base import resolve

@@ -10,8 +10,8 @@ import torch
 from experiments.crasp.paper import PAPER
 from experiments.sequences.bins import bins_of
 from experiments.sequences.published import RANGE
-from support.small import SMALL_SEQUENCES as SMALL
-from support.small import small_sequences as small
+from support.configs import SMALL_SEQUENCES as SMALL
+from support.configs import small_sequences as small
 from synthlab.cli.studies import count_runs
 from synthlab.errors import InputError, RunsFailed
 from synthlab.sequences.config import METRICS

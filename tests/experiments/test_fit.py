@@ -9,8 +9,8 @@ from experiments.long_short_alignment.paper import PAPER
 from experiments.long_short_alignment.predictions import Correlations, Scalar
 from experiments.long_short_alignment.run_table import mark_fits
 from experiments.long_short_alignment.scalar import ScalarConfig
+from support.configs import SMALL
 from support.records import record
-from support.small import SMALL
 from synthlab.regression.evaluation import constant_loss
 from synthlab.studies.overrides import Overrides
 from synthlab.training.execution import execute

@@ -10,7 +10,7 @@ from experiments.long_short_alignment.claims import CLAIMS
 from experiments.long_short_alignment.correlation_claims import OUTCOMES
 from experiments.long_short_alignment.predictors import Predictors
 from experiments.long_short_alignment.run_table import errors
-from support.small import small
+from support.configs import small
 from synthlab.studies.verdicts import Grounds, judge
 from synthlab.training.execution import execute
 

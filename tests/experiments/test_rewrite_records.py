@@ -5,8 +5,7 @@ import json
 import pytest
 
 from experiments.rewrite_records import rewrite
-from support.records import record, unmeasured, with_weights
-from support.weights import file
+from support.records import record, unmeasured, weights_file, with_weights
 from synthlab.errors import InputError
 from synthlab.storage.store import Store
 
@@ -27,7 +26,11 @@ def write_before(folder, kept):
 
 
 def test_a_folder_of_the_layout_before_is_rewritten_with_every_number(tmp_path):
-    kept = [with_weights(with_weights(record(0), file(1)), file(2), step=2), unmeasured(1), record(2, diverged_at=3)]
+    kept = [
+        with_weights(with_weights(record(0), weights_file(1)), weights_file(2), step=2),
+        unmeasured(1),
+        record(2, diverged_at=3),
+    ]
     for each in kept:
         write_before(tmp_path, each)
     failed = tmp_path / "failed" / record(3).config.id

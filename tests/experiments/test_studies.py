@@ -12,9 +12,9 @@ from experiments.long_short_alignment.paper import PAPER
 from experiments.long_short_alignment.run_table import average_losses
 from experiments.long_short_alignment.step_costs import STEPS
 from experiments.long_short_alignment.studies import AlignmentStudy
+from support.configs import SMALL, small
 from support.figures import studies
 from support.hasty import hastily
-from support.small import SMALL, small
 from synthlab.language.config import LanguageConfig
 from synthlab.studies.evidence import NoEvidence
 from synthlab.studies.verdicts import Grounds, Verdict, judge

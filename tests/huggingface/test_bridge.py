@@ -14,9 +14,8 @@ import torch
 
 import synthlab
 from support import wing
-from support.configs import config
+from support.configs import config, small
 from support.records import opened
-from support.small import small
 from synthlab.alignment.regularizer import next_token_loss
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS

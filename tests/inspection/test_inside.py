@@ -3,9 +3,8 @@
 import pytest
 import torch
 
-from support.configs import config
+from support.configs import config, small
 from support.records import opened
-from support.small import small
 from synthlab.errors import InputError
 from synthlab.inspection import zero_head
 from synthlab.training.trained import TrainedModel

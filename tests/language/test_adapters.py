@@ -2,7 +2,7 @@
 
 import torch
 
-from support.small import small
+from support.configs import small
 from synthlab.finetuning.adapters import AdaptedModel, LoRA
 from synthlab.finetuning.quantization import nearest_normal_float
 from synthlab.language.construction import build_adapters, build_extension, build_models

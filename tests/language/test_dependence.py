@@ -4,7 +4,7 @@ pattern but one."""
 import pytest
 import torch
 
-from support.small import small
+from support.configs import small
 from synthlab.config.composition import conf_dir
 from synthlab.language.construction import build_extension, build_models
 from synthlab.language.family import evaluate_models, train_models

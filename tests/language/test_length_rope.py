@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from support.configs import small
 from support.records import opened
-from support.small import small
 from synthlab.language.config import LanguageConfig
 from synthlab.language.construction import build_extension, build_models
 from synthlab.language.evaluation import by_context

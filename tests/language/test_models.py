@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from support.small import small
+from support.configs import small
 from synthlab.alignment.regularizer import aligned_loss, next_token_loss
 from synthlab.errors import InputError
 from synthlab.language import family as runs

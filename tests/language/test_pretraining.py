@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from support.small import small
+from support.configs import small
 from synthlab.language import pretraining
 from synthlab.training.execution import execute, execute_together
 

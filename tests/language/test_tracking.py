@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.configs import small
 from support.facts import enumerated
 from support.frequencies import assert_drawn_from, assert_uniform
-from support.small import small
 from synthlab.language import family
 from synthlab.language.construction import build_models
 from synthlab.language.languages.tracking import Tracking

@@ -5,8 +5,8 @@ from itertools import combinations, product
 import pytest
 import torch
 
+from support.configs import small
 from support.frequencies import assert_drawn_from, generator
-from support.small import small
 from synthlab.positions.samplers import SAMPLERS, ClexPositions, Offset, PoSE, RandPos
 from synthlab.training.execution import execute
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from support.small import small
+from support.configs import small
 from synthlab.language.languages import LANGUAGES
 from synthlab.language.objective import WindowLoss
 from synthlab.models.encodings import NoPE

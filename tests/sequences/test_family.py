@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from support.small import small_sequences as small
+from support.configs import small_sequences as small
 from synthlab.errors import InputError
 from synthlab.models.layers import Member
 from synthlab.rng import stream

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from support.small import small_sequences as small
+from support.configs import small_sequences as small
 from synthlab.sequences.construction import build_problem
 from synthlab.sequences.evaluation import Outputs
 from synthlab.sequences.tasks import PROBLEMS

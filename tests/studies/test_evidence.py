@@ -5,8 +5,8 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from support.configs import small_sequences
 from support.records import record
-from support.small import small_sequences
 from synthlab.studies.evidence import Evidence, NoEvidence, final_loss, fits
 
 

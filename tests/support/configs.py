@@ -3,13 +3,23 @@
 import json
 import re
 from functools import cache
+from typing import Any
 
 from synthlab.config.base import resolve
 from synthlab.config.composition import Composer, compose, to_overrides
+from synthlab.language.config import LanguageConfig
 from synthlab.regression.config import RunConfig
+from synthlab.sequences.config import SequencesConfig
 
 # Settings of runs that take no time.
 QUICK = {"protocol": {"steps": 4, "batch": 4, "record_every": 2}, "evaluation": {"sequences": 8}, "test_length": 12}
+# The same, of language models and of sequence tasks.
+SHAPE = [
+    *("protocol.steps=4", "protocol.batch=4", "protocol.record_every=2", "evaluation.sequences=8"),
+    *("model.width=16", "model.heads=2", "model.depth=1"),
+]
+SMALL = ["train_length=8", "test_length=32", "evaluation.questions=4", *SHAPE]
+SMALL_SEQUENCES = ["train_length=4", "test_length=8", "stop.every=2", "stop.sequences=8", *SHAPE]
 # Overrides under which the loss is soon not finite.
 EXPLOSIVE = ("protocol.optimizer=sgd", "protocol.lr=1e30", "protocol.steps=30", "model.norm=none")
 
@@ -17,6 +27,21 @@ EXPLOSIVE = ("protocol.optimizer=sgd", "protocol.lr=1e30", "protocol.steps=30", 
 def config(*overrides: str) -> RunConfig:
     """The run that takes no time, with ``overrides``."""
     return resolve(composed(*to_overrides(QUICK), *overrides))
+
+
+def _small(settings: list[str], task: str, overrides: tuple[str, ...]) -> Any:
+    named = [] if any(each.startswith("task=") for each in overrides) else [task]
+    return resolve(composed(*settings, *named, *overrides))
+
+
+def small(*overrides: str) -> LanguageConfig:
+    """The language model that overrides of the small one describe."""
+    return _small(SMALL, "task=text", overrides)
+
+
+def small_sequences(*overrides: str) -> SequencesConfig:
+    """The run of a sequence task that overrides of the small one describe."""
+    return _small(SMALL_SEQUENCES, "task=majority", overrides)
 
 
 def composed(*overrides: str) -> dict:

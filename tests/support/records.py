@@ -5,6 +5,8 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+import torch
+from safetensors.torch import save
 
 from support.configs import config
 from synthlab.config.base import Config, resolve
@@ -29,6 +31,13 @@ def record(seed: int = 0, diverged_at: int | None = None, scale: float = 1.0, **
         diverged_at=diverged_at,
         environment={"torch": "2"},
     )
+
+
+def weights_file(number: float) -> bytes:
+    """The file of a model that has two parameters and a buffer."""
+    values = number + torch.arange(6) / 3
+    table = torch.tensor([[5, 1]])
+    return save({"head.weight": values.view(1, 2, 3), "head.bias": values[None, :3].clone(), "table": table})
 
 
 def with_weights(kept: Record, data: bytes | None, step: int | None = None) -> Record:

@@ -5,47 +5,20 @@ import random
 import re
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from support.processes import needs_proc, wait_for
+from support.processes import finish, needs_proc, start, wait_for
 from synthlab.storage.store import Store
 
-FIGURE = ["-m", "experiments", "output_alignment/figure1", "seeds=1", "protocol.steps=200"]
+SHORT = ["protocol.batch=8", "evaluation.sequences=8"]
+FIGURE = ["experiments", "output_alignment/figure1", "seeds=1", "protocol.steps=200", "workers=2", *SHORT]
 # One task of each family.
-SWEEP = ["-m", "synthlab", "-m", "task=length,copy,text", "encoding=nope,rope", "seed=range(3)", "protocol.steps=150"]
-SWEEP += ["model.width=16", "model.depth=1", "model.heads=2"]
-RUNS = {"figure": 13, "sweep": 18}
-
-
-def start(results: Path, what: str = "sweep", *more: str, workers: int = 2) -> subprocess.Popen:
-    command = [sys.executable, *(FIGURE if what == "figure" else SWEEP), f"workers={workers}", f"results={results}"]
-    settings = ["protocol.batch=8", "evaluation.sequences=8"]
-    # A session of its own: signals then reach the command and its workers, as Ctrl-C in a terminal does, and not us.
-    # A shell that starts the tests in the background has them ignore SIGINT; the command must not inherit that.
-    return subprocess.Popen(
-        [*command, *settings, *more],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        cwd=Path(__file__).parents[1],
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-
-
-def finish(*given, timeout: float = 120, **how) -> tuple[int, str]:
-    """Start a command and wait for its end: its status, and what it says on the way."""
-    process = start(*given, **how)
-    _, errors = process.communicate(timeout=timeout)
-    return process.returncode, errors
-
-
-def finished(results: Path) -> set[str]:
-    return set(Store(results).ids())
+SWEEP = ["synthlab", "-m", "task=length,copy,text", "encoding=nope,rope", "seed=range(3)", "protocol.steps=150"]
+SWEEP += ["model.width=16", "model.depth=1", "model.heads=2", "workers=2", *SHORT]
+RUNS = {"experiments": 13, "synthlab": 18}
 
 
 def alive_in_session(session: int) -> list[int]:
@@ -61,15 +34,9 @@ def alive_in_session(session: int) -> list[int]:
     return found
 
 
-def workers_of(parent: int) -> list[int]:
-    """The processes of the parent's session that train."""
-    commands = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in alive_in_session(parent)}
-    return [pid for pid, command in commands.items() if b"popen_loky" in command]
-
-
 def times(results: Path) -> dict[str, dict]:
     """When and how long each recorded run trained; raises for one that is damaged."""
-    return {identity: Store(results).read(identity).environment for identity in finished(results)}
+    return {identity: Store(results).read(identity).environment for identity in Store(results).ids()}
 
 
 def table_of(results: Path) -> pd.DataFrame:
@@ -82,20 +49,21 @@ def table_of(results: Path) -> pd.DataFrame:
 def undisturbed(tmp_path_factory) -> pd.DataFrame:
     """The table of a sweep that nobody interrupts, in one process: what is trained does not depend on how many."""
     results = tmp_path_factory.mktemp("undisturbed")
-    status, errors = finish(results, workers=1, timeout=300)
-    assert status == 0, errors
+    done = finish(*SWEEP, "workers=1", f"results={results}")
+    assert done.returncode == 0, done.stderr
     return table_of(results)
 
 
 @pytest.mark.slow
 @needs_proc
 @pytest.mark.parametrize(
-    ("what", "how"),
-    [("figure", "ctrl-c"), ("sweep", "ctrl-c"), ("sweep", "kill -9 of all"), ("sweep", "kill -9 of the parent")],
+    ("command", "how"),
+    [(FIGURE, "ctrl-c"), (SWEEP, "ctrl-c"), (SWEEP, "kill -9 of all"), (SWEEP, "kill -9 of the parent")],
+    ids=lambda given: given if isinstance(given, str) else given[0],
 )
-def test_an_interrupted_command_goes_on_where_it_was(tmp_path, how, what, request):
-    process = start(tmp_path, what)
-    wait_for(lambda: len(finished(tmp_path)) >= 3 or process.poll() is not None, seconds=90)
+def test_an_interrupted_command_goes_on_where_it_was(tmp_path, command, how, request):
+    process, runs = start(*command, f"results={tmp_path}"), RUNS[command[0]]
+    wait_for(lambda: len(Store(tmp_path).ids()) >= 3 or process.poll() is not None)
     assert process.poll() is None, "it finished before it could be interrupted"
     if how == "kill -9 of the parent":
         process.kill()
@@ -106,28 +74,27 @@ def test_an_interrupted_command_goes_on_where_it_was(tmp_path, how, what, reques
         assert process.returncode == 130
         assert "interrupted: finished runs are kept" in errors
         assert "Traceback" not in errors
-    wait_for(lambda: not alive_in_session(process.pid), seconds=60)  # no worker outlives its parent for long
+    wait_for(lambda: not alive_in_session(process.pid))  # no worker outlives its parent for long
     claims = [path.name for path in tmp_path.glob("claims/*")]
     assert not any(claim.alive for claim in Store(tmp_path).claims.find(claims).values())
 
     kept = times(tmp_path)
-    assert 3 <= len(kept) < RUNS[what]
-    status, errors = finish(tmp_path, what)
-    assert status == 0, errors
-    assert f"{RUNS[what] - len(kept)} done, 0 failed, {len(kept)} skipped, 0 left" in errors  # it did not begin anew
-    assert len(finished(tmp_path)) == RUNS[what]
-    assert kept.items() <= times(tmp_path).items()
-    if what == "sweep":
+    done = finish(*command, f"results={tmp_path}")
+    assert done.returncode == 0, done.stderr
+    assert f"{runs - len(kept)} done, 0 failed, {len(kept)} skipped, 0 left" in done.stderr  # it did not begin anew
+    assert kept.items() < times(tmp_path).items()
+    if command is SWEEP:
         pd.testing.assert_frame_equal(table_of(tmp_path), request.getfixturevalue("undisturbed"))
 
 
 @pytest.mark.slow
 @needs_proc
 def test_a_sweep_whose_worker_is_killed_goes_on_to_the_same_end(tmp_path, undisturbed):
-    process = start(tmp_path)
-    wait_for(lambda: len(finished(tmp_path)) >= 2, seconds=90)
-    for worker in workers_of(process.pid):
-        os.kill(worker, signal.SIGKILL)
+    process = start(*SWEEP, f"results={tmp_path}")
+    wait_for(lambda: len(Store(tmp_path).ids()) >= 2)
+    for pid in alive_in_session(process.pid):
+        if b"popen_loky" in Path(f"/proc/{pid}/cmdline").read_bytes():  # it trains
+            os.kill(pid, signal.SIGKILL)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
@@ -138,13 +105,12 @@ def test_a_sweep_whose_worker_is_killed_goes_on_to_the_same_end(tmp_path, undist
 @pytest.mark.slow
 @needs_proc
 def test_a_run_that_kills_its_workers_is_given_up_and_takes_no_other_with_it(tmp_path):
-    process = start(tmp_path, "sweep", "task=mean,support.user_classes:Deadly", "encoding=nope", "seed=0,1")
-    _, errors = process.communicate(timeout=300)
-    assert process.returncode == 1, errors
-    assert "2 done, 2 failed, 0 skipped, 0 left" in errors
-    assert len(re.findall(r"RuntimeError: its worker was killed twice, perhaps for want of memory", errors)) == 2
-    assert len(finished(tmp_path)) == 2
-    wait_for(lambda: not alive_in_session(process.pid), seconds=60)
+    deadly = ["task=mean,support.user_classes:Deadly", "encoding=nope", "seed=0,1"]
+    done = finish(*SWEEP, *deadly, f"results={tmp_path}")
+    assert done.returncode == 1, done.stderr
+    assert "2 done, 2 failed, 0 skipped, 0 left" in done.stderr
+    assert len(re.findall(r"RuntimeError: its worker was killed twice, perhaps for want of memory", done.stderr)) == 2
+    assert len(Store(tmp_path).ids()) == 2
 
 
 @pytest.fixture
@@ -161,30 +127,26 @@ def small_disk(tmp_path):
 
 @pytest.mark.slow
 def test_a_full_disk_and_a_read_only_one_cost_no_finished_run(small_disk, undisturbed):
-    status, errors = finish(small_disk)
-    assert status == 1, errors
-    assert errors.splitlines()[-1] == (
+    command = [*SWEEP, f"results={small_disk}"]
+    done = finish(*command)
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.splitlines()[-1] == (
         f"failed: results={small_disk}: cannot be written (No space left on device); finished runs are kept, the same "
         f"command goes on from there"
     )
     kept = times(small_disk)
-    assert 1 <= len(kept) < RUNS["sweep"]
+    assert 1 <= len(kept) < RUNS["synthlab"]
 
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
-    status, errors = finish(small_disk)
-    assert status == 2
-    assert errors.splitlines()[-1].startswith(f"error: results={small_disk}: cannot be written (Read-only file system)")
-    collected = subprocess.run(
-        [sys.executable, "-m", "synthlab.collect", small_disk, "--out", small_disk.parent / "runs.csv"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = finish(*command)
+    line = f"error: results={small_disk}: cannot be written (Read-only file system)"
+    assert (done.returncode, done.stderr.splitlines()[-1].startswith(line)) == (2, True)
+    collected = finish("synthlab.collect", small_disk, "--out", small_disk.parent / "runs.csv")
     assert collected.stdout.startswith(f"{len(kept)} runs: ")
 
     subprocess.run(["mount", "-o", "remount,rw,size=10m", small_disk], check=True)
-    status, errors = finish(small_disk)
-    assert status == 0, errors
+    done = finish(*command)
+    assert done.returncode == 0, done.stderr
     assert kept.items() <= times(small_disk).items()
     pd.testing.assert_frame_equal(table_of(small_disk), undisturbed)
 
@@ -196,25 +158,19 @@ PLACES = 20
 def test_damage_at_random_places_is_reported_and_mended_and_loses_no_other_run(invoke, quick, tmp_path):
     sweep = ["synthlab", *quick, "-m", "task=mean,length,sum", "encoding=nope,rope", "seed=range(5)", "workers=1"]
     assert invoke(*sweep).status == 0
-    before, chance = table_of(tmp_path), random.Random(6)
-    aside: list[Path] = []
+    before, chance, aside = table_of(tmp_path), random.Random(6), 0
     for _ in range(PLACES):
         path = chance.choice(sorted(tmp_path.glob("runs/*.parquet")))
-        damage(path, chance)
-        others = {identity: Store(tmp_path).read(identity).environment for identity in Store(tmp_path).ids()
+        others = {identity: about for identity, about in times(tmp_path).items()
                   if str(path) != Store(tmp_path).path(identity)}  # fmt: skip
+        data = path.read_bytes()
+        at = chance.randrange(len(data))
+        flipped = data[:at] + bytes([data[at] ^ 1 << chance.randrange(8)]) + data[at + 1 :]
+        path.write_bytes(chance.choice([data[:at], flipped]))
         swept = invoke(*sweep)
         assert swept.status == 0, swept.err
-        before_this, aside = aside, list(tmp_path.glob("damaged/*"))
-        assert swept.err.count("a damaged file, set aside") == len(aside) - len(before_this)
+        before_this, aside = aside, len(list(tmp_path.glob("damaged/*")))
+        assert swept.err.count("a damaged file, set aside") == aside - before_this
         assert others.items() <= times(tmp_path).items()
         pd.testing.assert_frame_equal(table_of(tmp_path), before)
-    assert len(aside) > PLACES / 2  # a flipped bit may change nothing, such as one of a hint to readers
-
-
-def damage(path: Path, chance: random.Random) -> None:
-    """Cut a file short, or flip one of its bits."""
-    data = path.read_bytes()
-    at = chance.randrange(len(data))
-    flipped = data[:at] + bytes([data[at] ^ 1 << chance.randrange(8)]) + data[at + 1 :]
-    path.write_bytes(chance.choice([data[:at], flipped]))
+    assert aside > PLACES / 2  # a flipped bit may change nothing, such as one of a hint to readers

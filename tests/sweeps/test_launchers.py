@@ -12,6 +12,7 @@ import pytest
 from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
 
+from support.processes import finish
 from synthlab.config.composition import LAUNCHERS
 from synthlab.storage.store import Store
 
@@ -20,10 +21,7 @@ RUNS = 12
 
 
 def sweep(results: Path, *more: str, **environment: str) -> subprocess.CompletedProcess:
-    words = [sys.executable, "-m", "synthlab", "-m", *SWEEP, f"results='{results}'", *more]
-    everything = {**os.environ, **environment, "OMP_NUM_THREADS": "1"}
-    cwd = Path(__file__).parents[1]
-    return subprocess.run(words, cwd=cwd, env=everything, capture_output=True, text=True, timeout=300, check=False)
+    return finish("synthlab", "-m", *SWEEP, f"results='{results}'", *more, **environment)
 
 
 def read_numbers(results: Path) -> dict[str, str]:
@@ -66,7 +64,6 @@ FAKE_SLURM = """
             subprocess.Popen(["bash", "-c", shell], env={**os.environ, **ids, "KEY": key}, **quiet)
         print("Submitted batch job 77")
     elif name == "srun":
-        options = {word.split("=")[0] for word in words if word.startswith("--")}
         while words[0].startswith("--"):
             words = words[1:] if words[0] in ("--unbuffered",) or "=" in words[0] else words[2:]
         os.execvp(words[0], words)

@@ -1,5 +1,6 @@
 import math
 import pickle
+import re
 import sys
 import types
 from contextvars import ContextVar
@@ -124,19 +125,17 @@ def test_an_invalid_tracker_is_one_line(config, line):
     assert tracker_of({"name": "none"}) is None
     if "tensorboard" in config["name"]:
         pytest.importorskip("tensorboard")
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError, match=f"^{re.escape(line)}") as refused:
         tracker_of(config)
     assert len(refused.value.lines) == 1
-    assert refused.value.lines[0].startswith(line)
 
 
 @pytest.mark.parametrize("name", TRACKERS)
 def test_a_missing_package_is_one_line_before_training(name, monkeypatch):
     # A folder of that name, such as W&B's own, is no package.
     monkeypatch.setattr("synthlab.errors.find_spec", lambda package: ModuleSpec(package, None, is_package=True))
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError, match=rf"^tracker={name}: needs {name}; pip install -e '.\[{name}\]'$"):
         tracker_of({"name": name, **yaml.safe_load((conf_dir() / "tracker" / f"{name}.yaml").read_text())})
-    assert refused.value.lines == (f"tracker={name}: needs {name}; pip install -e '.[{name}]'",)
 
 
 def read_events(folder: Path):

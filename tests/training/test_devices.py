@@ -7,8 +7,7 @@ import torch
 from pandas.testing import assert_frame_equal
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from support.configs import config
-from support.small import small, small_sequences
+from support.configs import config, small, small_sequences
 from synthlab.errors import InputError
 from synthlab.language.languages import LANGUAGES
 from synthlab.models.encodings import ENCODINGS

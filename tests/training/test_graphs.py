@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from support.configs import config
-from support.small import small, small_sequences
+from support.configs import config, small, small_sequences
 from synthlab.regression.family import make_objective as make_regression
 from synthlab.training import graphs
 from synthlab.training.graphs import WARM, Replayable, Replayed

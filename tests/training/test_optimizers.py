@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from support.configs import config
-from support.small import small, small_sequences
+from support.configs import config, small, small_sequences
 from synthlab.config.base import Protocol
 from synthlab.errors import InputError
 from synthlab.training.ensembles import plan_ensembles

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 
 import synthlab
-from support.configs import QUICK, config
+from support.configs import QUICK, config, small
 from support.records import final_weights, with_weights
-from support.small import small
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
 from synthlab.regression.evaluation import test_sequences as sequences_of

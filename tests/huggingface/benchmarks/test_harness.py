@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from support.configs import small
 from support.language_models import answering, llama, saved
 from support.records import opened
-from support.small import small
 from synthlab.errors import InputError
 
 pytestmark = pytest.mark.slow

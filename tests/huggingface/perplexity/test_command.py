@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from support.configs import small
 from support.language_models import saved
-from support.small import small
 from synthlab.errors import InputError
 from synthlab.huggingface.perplexity.evaluation import draw_figure
 from synthlab.storage.store import Store
