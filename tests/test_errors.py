@@ -31,6 +31,8 @@ def test_a_missing_extra_is_named_with_and_without_a_checkout(monkeypatch, tmp_p
 
 @pytest.mark.parametrize(("module", "package", "extra"), [("bridge", "transformers", "lm"), ("lora", "peft", "extend")])
 def test_a_module_names_its_missing_package(monkeypatch, module, package, extra):
+    if package != "transformers":
+        pytest.importorskip("transformers")
     name = f"synthlab.huggingface.{module}"
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.delitem(sys.modules, name, raising=False)
