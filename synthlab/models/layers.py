@@ -7,7 +7,6 @@ Whatever differs between models must be a parameter; all models share a buffer.
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -38,12 +37,6 @@ def gather_rows(table: Float[Tensor, "E R *F"], index: Int[Tensor, "#E *I"]) -> 
     offset = rows * torch.arange(models, device=index.device)
     index = index + offset.view(-1, *[1] * (index.dim() - 1))
     return F.embedding(index, table.reshape(models * rows, -1)).unflatten(-1, table.shape[2:])
-
-
-@lru_cache(maxsize=64)
-def hold_numbers(numbers: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> Float[Tensor, " N"]:
-    """Return a constant of a training step, copied to the device once: a CUDA graph can hold no copy to it."""
-    return torch.tensor(numbers, dtype=dtype, device=device)
 
 
 class Linear(nn.Module):

@@ -19,7 +19,6 @@ from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.extensions import Factor, check_pairs, stretch_frequencies
 from synthlab.models.encodings.rope import RoPE
-from synthlab.models.layers import hold_numbers
 from synthlab.styles import DASHDOT, DASHES, MOSS, ROSE, Style
 
 Divisors = list[Annotated[float, Field(ge=1, le=10**6)]] | None
@@ -119,11 +118,13 @@ class LongRoPE(LengthRoPE):
                     f"of dimensions, model.width={dims.width} / {dims.heads} heads / 2"
                 )
         self.factor = factor
-        self.short, self.long = short or [1.0] * pairs, long or [factor] * pairs
+        self.divisors: Tensor
+        divisors = torch.tensor([short or [1.0] * pairs, long or [factor] * pairs], dtype=torch.float64)
+        self.register_buffer("divisors", divisors, persistent=False)
 
     def frequencies_of(self, lengths, width):
         plain = self.frequencies(width, lengths.device)
-        short, long = (plain / hold_numbers(tuple(each), plain.dtype, plain.device) for each in (self.short, self.long))
+        short, long = (plain / each.to(plain) for each in self.divisors)
         return torch.where(lengths.unsqueeze(-1) > self.trained, long, short)
 
     def sharpen(self, positions):

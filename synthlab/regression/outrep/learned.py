@@ -12,7 +12,7 @@ from torch import Tensor
 
 from synthlab.config.registry import show
 from synthlab.errors import InputError
-from synthlab.models.layers import ensemble_parameter, hold_numbers
+from synthlab.models.layers import ensemble_parameter
 from synthlab.regression.outrep.base import POSITIVE, Interval, OutRepModule, Values
 from synthlab.styles import DASHDOT, MIDNIGHT, ORCHID, Style
 
@@ -114,6 +114,8 @@ class Monotone(LearnedOutRep):
         self.knots = [1.0] * pieces if knots is None else knots  # where each piece begins, except the first
         if len(self.knots) != pieces or (knots and sorted(set(knots)) != knots):
             raise InputError(f"outrep.knots={show(knots)}: must be {pieces} increasing numbers, one for each piece")
+        self.begins: Tensor
+        self.register_buffer("begins", torch.tensor(self.knots, dtype=torch.float64), persistent=False)
 
     def complete(self, config, smallest, largest):
         """Choose knots that divide the training targets evenly in log x."""
@@ -151,7 +153,7 @@ class Monotone(LearnedOutRep):
 
     def _begins(self, like: Tensor) -> Float[Tensor, " K"]:
         """Return where pieces begin, in log x. There the first has the value 0 and x f'(x) = 1."""
-        return hold_numbers(tuple(self.knots), like.dtype, like.device).log()
+        return self.begins.to(like).log()
 
     def _pieces(self, m: Float[Tensor, "E K"]) -> tuple[Tensor, Tensor, Tensor]:
         """Return, for exponents ``m``, where each piece begins, in log x, and log(x f'(x)) and f there."""
