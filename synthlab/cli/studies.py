@@ -116,13 +116,19 @@ def studies_of(paper: str, more: str | None = None) -> dict[str, str]:
 @cache
 def read_studies(paper: str, name: str) -> dict[str, Any]:
     """Return the studies that ``PAPER/name`` selects, including those of the files that their file includes."""
-    from omegaconf import OmegaConf
-
     file = studies_of(paper)[name]
-    values: Any = OmegaConf.to_container(OmegaConf.load(conf_dir() / "study" / paper / f"{file}.yaml"))
+    values = dict(_read_file(paper, file))
     others = [Path(each.partition("@")[0]).name for each in values.pop("defaults", []) if each != "_self_"]
     found = {key: spec for other in others for key, spec in read_studies(paper, other).items()} | values
     return _select(found, name, file)
+
+
+@cache
+def _read_file(paper: str, file: str) -> dict[str, Any]:
+    from omegaconf import OmegaConf
+
+    values: Any = OmegaConf.to_container(OmegaConf.load(conf_dir() / "study" / paper / f"{file}.yaml"))
+    return values
 
 
 def _select(studies: Mapping[str, Any], name: str, file: str) -> dict[str, Any]:
