@@ -19,6 +19,7 @@ from synthlab.alignment.windows import min_context
 from synthlab.language.config import LanguageConfig
 from synthlab.language.languages.source import Language
 from synthlab.rng import stream
+from synthlab.training.family import tabulate
 
 COLDEST, HOTTEST = 0.05, 20.0  # the range of temperatures; 1 leaves the model unchanged
 HALVINGS = 24  # bisection steps in log T: to a relative precision of a millionth
@@ -57,11 +58,7 @@ def by_context(
         for name in parts[0]:
             totals[name] = totals.get(name, 0) + torch.cat([part[name] for part in parts], 1)
     columns = {name: (total / configs[0].evaluation.sequences).cpu().numpy() for name, total in totals.items()}
-    lengths = range(1, longest + 1)
-    return [
-        pd.DataFrame({"length": lengths, **{name: values[index] for name, values in columns.items()}})
-        for index in range(len(configs))
-    ]
+    return tabulate(columns)
 
 
 def double_window(config: LanguageConfig) -> WindowSize:

@@ -6,7 +6,6 @@ The error, and the loss, of the best constant prediction, which ignores the inpu
 import json
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -14,6 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from synthlab.models.encodings.base import stack_positions
 from synthlab.models.layers import Member, Members
 from synthlab.models.packing import ENDS
 from synthlab.regression.config import RunConfig
@@ -29,26 +29,6 @@ SYMBOLS = 2**22  # the most symbols of all of them together: long sequences are 
 ENTRIES = 2**17  # attention logits of a head in one pass: they fit a core's cache (measured: 1.7x as fast as 2**21)
 
 
-@torch.no_grad()
-def evaluate_lengths(
-    model: Members,
-    task: Task,
-    inputs: InputDistribution,
-    outrep: OutRep,
-    test_length: int,
-    sequences: int,
-    seed: int,
-    largest: float,
-) -> dict[str, Float[np.ndarray, "*M L"]]:
-    """Return every metric at every length 1..``test_length``, over ``sequences`` test sequences of ``seed``.
-
-    Metrics are computed in double precision, and for M models at once where ``model`` is as many. Outputs outside the
-    range of the map, for targets up to ``largest``, are clipped (``OutRep.clip``).
-    """
-    x = test_sequences(inputs, sequences, test_length, seed)
-    return measure_outputs(readouts(model, x, stream(seed, "evaluation_positions")), x, task, outrep, largest)
-
-
 def test_sequences(inputs: InputDistribution, sequences: int, length: int, seed: int) -> Int[Tensor, "B L"]:
     """Return the test sequences of ``seed``, the same for every model tested to ``length``."""
     return inputs.draw(sequences, length, stream(seed, "evaluation"))
@@ -57,7 +37,11 @@ def test_sequences(inputs: InputDistribution, sequences: int, length: int, seed:
 def measure_outputs(
     outputs: Float[Tensor, "*M B L"], x: Int[Tensor, "*M B L"], task: Task, outrep: OutRep, largest: float
 ) -> dict[str, Float[np.ndarray, "*M L"]]:
-    """Return every metric at every length, from the outputs of a model, or of M models, for every prefix of ``x``."""
+    """Return every metric at every length, from the outputs of a model, or of M models, for every prefix of ``x``.
+
+    Metrics are computed in double precision. Outputs outside the range of the map, for targets up to ``largest``, are
+    clipped (``OutRep.clip``).
+    """
     z, y = outputs.double(), task.targets(x.flatten(0, -2)).view(x.shape).double()
     clipped = outrep.clip(z, largest)
     error = outrep.inverse(clipped) - y
@@ -99,9 +83,9 @@ def readouts(model: Members, x: Int[Tensor, "*M B L"], *generators: torch.Genera
         return run_in_passes(model, x, None, rows)
     outputs = []
     for k in range(1, length + 1):
-        ends = torch.full((x.shape[-2],), k + ENDS)
-        drawn = [model.encoding.positions(ends, k + ENDS, generator) for generator in generators]
-        positions = None if drawn[0] is None else torch.stack(cast(list[Tensor], drawn)).view(*x.shape[:-1], -1)
+        ends = torch.full((len(generators), x.shape[-2]), k + ENDS)
+        drawn = stack_positions(model.encoding, ends, k + ENDS, generators)
+        positions = None if drawn is None else drawn.view(*x.shape[:-1], -1)
         outputs.append(run_in_passes(model, x[..., :k], positions, rows)[..., -1])
     return torch.stack(outputs, -1)
 

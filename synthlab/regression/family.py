@@ -39,7 +39,7 @@ from synthlab.rng import stream
 from synthlab.storage.records import Record
 from synthlab.training.ensembles import plan_ensembles
 from synthlab.training.execution import execute_together, split_inexact
-from synthlab.training.family import Family
+from synthlab.training.family import Family, tabulate
 from synthlab.training.loop import Observer, Training, train_ensemble
 from synthlab.training.stopping import find_stopped_step, train_until_fit
 
@@ -253,19 +253,15 @@ def evaluate_models(
     task, inputs = TASKS.build(first.task), INPUTS.build(first.inputs)
     # A user's code may expect a CPU.
     device = "cpu" if any(is_own(each["name"]) for each in (first.task, first.outrep)) else models.device
-    size = first.evaluation.sequences, first.test_length
-    x = torch.stack([test_sequences(inputs, *size, each.test_seed).to(device) for each in configs])  # M B L
+    shape = first.evaluation.sequences, first.test_length
+    x = torch.stack([test_sequences(inputs, *shape, each.test_seed).to(device) for each in configs])  # M B L
     outputs = readouts(models, x, *(stream(each.test_seed, "evaluation_positions") for each in configs))
     groups = [indices] if module_of(ensemble) is None else [[index] for index in indices]  # those of one map
-    size, results = len(groups[0]), []
+    size, tables = len(groups[0]), list[pd.DataFrame]()
     for group, part, of_part in zip(groups, outputs.split(size), x.split(size), strict=True):
         outrep = map_of(ensemble, group[0], first)
-        metrics = measure_outputs(part, of_part, task, outrep, first.evaluation.largest)
-        for place, index in enumerate(group):
-            of_model = {name: values[place] for name, values in metrics.items()}
-            table = pd.DataFrame({"length": range(1, first.test_length + 1), **of_model})
-            results.append((table, _tabulate_model(ensemble, index)))
-    return results
+        tables += tabulate(measure_outputs(part, of_part, task, outrep, first.evaluation.largest))
+    return [(table, _tabulate_model(ensemble, index)) for table, index in zip(tables, indices, strict=True)]
 
 
 def _tabulate_model(ensemble: nn.Module, index: int) -> pd.DataFrame | None:

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from synthlab.models.encodings.base import encoding_of
+from synthlab.models.encodings.base import encoding_of, stack_positions
 from synthlab.models.packing import ENDS
 from synthlab.regression.inputs import InputDistribution
 from synthlab.regression.outrep import LearnedOutRep, OutRep
@@ -111,11 +111,9 @@ class PrefixRegression:
         positions, weights = None, self._scales
         if not encoding.packs:
             lengths = torch.stack([each.lengths(own) for each, own in zip(self.examples, self.weights, strict=True)])
-            places = [
-                encoding.positions(length + ENDS, x.shape[-1] + ENDS, each.places)
-                for length, each in zip(lengths, self.examples, strict=True)
-            ]
-            positions = torch.stack(cast(list[Tensor], places)).to(self.device)
+            places = [each.places for each in self.examples]
+            drawn = stack_positions(encoding, lengths + ENDS, x.shape[-1] + ENDS, places)
+            positions = cast(Tensor, drawn).to(self.device)
             weights = nn.functional.one_hot(lengths - 1, x.shape[-1]).to(target)
         return x, target, weights, positions
 

@@ -6,14 +6,14 @@ same inputs.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import pandas as pd
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from synthlab.models.encodings.base import Encoding, encoding_of
+from synthlab.models.encodings.base import Encoding, encoding_of, stack_positions
 from synthlab.models.layers import Members
 from synthlab.rng import stream
 from synthlab.sequences.config import METRICS, SequencesConfig, horizon_of
@@ -91,10 +91,7 @@ class Scorer:
 
     def _score(self, batch: Batch) -> Scores:
         models, rows, width = batch.tokens.shape
-        drawn = [
-            self.encoding.positions(*each) for each in zip(batch.sizes, [width] * models, self.places, strict=True)
-        ]
-        positions = None if drawn[0] is None else torch.stack(cast(list[Tensor], drawn))
+        positions = stack_positions(self.encoding, batch.sizes, width, self.places)
         batch = Batch(*(part.to(self.device) for part in batch))
         logits = self.models(batch.tokens, positions).flatten(0, 1)
         batch = Batch(*(part.flatten(0, 1) for part in batch))

@@ -27,7 +27,7 @@ from synthlab.training.weights import Checkpoints
 # Number of models in a trial: alignments in memory repeat after four models, 16 bytes apart. Number of training steps:
 # a difference in the gradient shows in the parameters after one step, and in the loss of the next.
 TRIED, TRIAL_STEPS = 5, 3
-# Models that a GPU tests at once: at most TESTED, and with LOGITS attention logits of a head, for texts of one index.
+# A GPU tests at most TESTED models at once, and fewer where a text of each has more than LOGITS attention logits.
 TESTED, LOGITS = 64, 2**21
 _exact: dict[tuple[str, int], bool] = {}  # the results of this process's trials, by shape and number of models
 

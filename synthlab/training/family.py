@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
+import numpy as np
 import pandas as pd
 from torch import Tensor, nn
 
@@ -40,6 +41,16 @@ class Opener(Protocol):
 
 Tables = tuple[pd.DataFrame, pd.DataFrame | None]
 Evaluate = Callable[[nn.Module, Sequence[int], Sequence[Any]], Sequence[Tables]]
+
+
+def tabulate(metrics: Mapping[str, np.ndarray]) -> list[pd.DataFrame]:
+    """Return the table of each of M models from the values [M, L] of metrics at the lengths 1 to L."""
+    models, longest = next(iter(metrics.values())).shape
+    lengths = range(1, longest + 1)
+    return [
+        pd.DataFrame({"length": lengths, **{name: values[index] for name, values in metrics.items()}})
+        for index in range(models)
+    ]
 
 
 def one_by_one(evaluate: Callable[[nn.Module, int, Any], Tables]) -> Evaluate:

@@ -45,8 +45,8 @@ class Checkpoints:
         return {step: partial(bytes, file) for step, file in self._files[index].items()}
 
     def _take(self, step: int) -> None:
-        for index, files in enumerate(self._files):
-            if step in self.steps and step not in files:
+        if step in self.steps and step not in self._files[0]:
+            for index, files in enumerate(self._files):
                 files[step] = weights_file(self.ensemble, index, len(self.configs))
 
 
@@ -58,7 +58,11 @@ def weights_file(ensemble: nn.Module, index: int, models: int) -> bytes:
     tensors = {
         # Parameters have a leading dimension of models, buffers get one. Copies, since parameters of a trained ensemble
         # are views of one matrix.
-        name: (values.chunk(models)[index] if name in learned else values[None]).detach().cpu().clone().contiguous()
+        name: (values.unflatten(0, (models, -1))[index] if name in learned else values[None])
+        .detach()
+        .cpu()
+        .clone()
+        .contiguous()
         for name, values in ensemble.state_dict().items()
     }
     return save(tensors)

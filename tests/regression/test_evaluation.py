@@ -6,7 +6,7 @@ from support.models import model
 from synthlab.models.layers import Member
 from synthlab.regression import evaluation
 from synthlab.regression.config import METRICS, horizon
-from synthlab.regression.evaluation import evaluate_lengths, readouts
+from synthlab.regression.evaluation import measure_outputs, readouts
 from synthlab.regression.inputs import Bernoulli
 from synthlab.regression.outrep import OUTREPS
 from synthlab.regression.tasks import TASKS
@@ -26,8 +26,9 @@ class Constant(Member):
 
 
 def tried(value: float, outrep: str) -> dict:
-    how = {"test_length": 4, "sequences": 16, "seed": 0, "largest": 100.0}
-    return evaluate_lengths(Constant(value), TASKS["length"](), Bernoulli(p=0.5), OUTREPS[outrep](shift=0.0), **how)
+    x = evaluation.test_sequences(Bernoulli(p=0.5), 16, 4, seed=0)
+    outputs = readouts(Constant(value), x, stream(0, "evaluation_positions"))
+    return measure_outputs(outputs, x, TASKS["length"](), OUTREPS[outrep](shift=0.0), largest=100.0)
 
 
 def test_metrics_of_a_constant_answer_by_hand():

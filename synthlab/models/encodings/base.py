@@ -9,7 +9,7 @@ several texts, one after the other.
 
 import math
 from abc import ABC
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, cast
 
 import torch
@@ -197,6 +197,14 @@ def add_products(terms: Iterable[Term], multiply: Callable[[Tensor, Tensor], Ten
         product = multiply(queries, keys)
         total = torch.addcmul(product.new_zeros(()) if total is None else total, factor, product)
     return cast(Tensor, total)
+
+
+def stack_positions(
+    encoding: Encoding, lengths: Int[Tensor, "M B"], count: int, generators: Sequence[torch.Generator]
+) -> Int[Tensor, "M B T"] | None:
+    """Return ``Encoding.positions`` of the texts of M models, each drawn by its own generator."""
+    drawn = [encoding.positions(each, count, generator) for each, generator in zip(lengths, generators, strict=True)]
+    return None if drawn[0] is None else torch.stack(cast(list[Tensor], drawn))
 
 
 def encoding_of(model: nn.Module) -> Encoding:
