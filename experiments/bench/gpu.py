@@ -136,7 +136,7 @@ def measure() -> Iterator[dict[str, Any]]:
         for models in compiled:
             yield time_training(name, models, True)
     graphs.PAYS = float("inf")
-    yield from time_reference(16)
+    yield from time_reference(11)
 
 
 if __name__ == "__main__":
