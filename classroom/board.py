@@ -12,7 +12,7 @@ from classroom.charts.styles import THEORY
 from classroom.charts.views import Reading
 from classroom.controls import SHEET
 from classroom.lessons import words
-from classroom.runs import Run, Runs, format_value
+from classroom.runs import DemoRun, Runs, format_value
 
 READABLE = 60  # the most symbols of a sequence that are written out
 
@@ -58,7 +58,7 @@ class Board:
         """Show a line for each problem with the typed sequence; without lines, clear them."""
         self.typed.update(text=_warnings(lines), visible=bool(lines))
 
-    def describe(self, runs: Runs, looked_at: Run | None) -> None:
+    def describe(self, runs: Runs, looked_at: DemoRun | None) -> None:
         """List the runs, and show the errors of the selected run and the command that trains it."""
         self.listed.text = runs.render("theory" in self.errors.charts["log"].drawn)
         self.losses.figure.x_range.update(start=0, end=runs.steps())
@@ -74,18 +74,18 @@ class Board:
 
     # --- curves
 
-    def add(self, run: Run) -> None:
+    def add(self, run: DemoRun) -> None:
         """Add a run's curves."""
         for each in self.errors.charts.values():
             each.add(run.number, run.error, run.style)
         self.losses.add(run.number, run.loss, run.style)
 
-    def remove(self, run: Run) -> None:
+    def remove(self, run: DemoRun) -> None:
         """Remove a run's curves."""
         for each in self._curves():
             each.remove(run.number)
 
-    def fade(self, run: Run, faded: bool) -> None:
+    def fade(self, run: DemoRun, faded: bool) -> None:
         """Move its curves to the background, or back."""
         for each in self._curves():
             each.fade(run.number, faded)
@@ -112,7 +112,7 @@ class Board:
 
     # --- one run
 
-    def stage(self, run: Run, longest: int) -> None:
+    def stage(self, run: DemoRun, longest: int) -> None:
         """Prepare the charts for this run; ``longest`` is the maximal test length of all runs."""
         assert run.begun is not None  # only runs that train or have trained can be selected
         self.errors.stage(run.begun.train_length, longest)
@@ -126,7 +126,7 @@ class Board:
         self.mapped.figure.title.text = title  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
         self.mapped.figure.visible = run.choice["outrep"] != "identity"
 
-    def show(self, run: Run) -> None:
+    def show(self, run: DemoRun) -> None:
         """Show the current predictions of the run's model."""
         assert run.begun is not None
         assert run.view is not None
@@ -136,7 +136,7 @@ class Board:
         self.plain.update(run.view.dots, "answers", "truth", natural, length)
         self.mapped.update(run.view.dots, "outputs", "mapped", represented, length)
 
-    def show_reading(self, run: Run, reading: Reading) -> None:
+    def show_reading(self, run: DemoRun, reading: Reading) -> None:
         """Show the model's predictions for a sequence."""
         assert run.begun is not None
         self.sequence.update(reading, run.begun.train_length, run.style)
@@ -157,7 +157,7 @@ class Board:
         elif run.choice["encoding"] == "nope":
             self.inside.text = "NoPE adds nothing: the squares are all of one colour."
 
-    def regret(self, run: Run) -> None:
+    def regret(self, run: DemoRun) -> None:
         """Show that the run has no model."""
         for each in (self.sequence, self.attention, self.added):
             each.clear()

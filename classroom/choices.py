@@ -8,9 +8,9 @@ from pydantic import BaseModel, NonNegativeInt, PositiveInt
 
 from classroom.lessons import words
 from classroom.lessons.lesson import Lesson, Lessons, sort_settings
-from synthlab.config.composition import Composer
-from synthlab.config.registry import STRICT, describe_unknown
 from synthlab.errors import InputError
+from synthlab.runs.composition import Composer
+from synthlab.runs.registry import STRICT, describe_unknown
 
 GROUPS = tuple(words.FIRST)
 Choice = dict[str, Any]  # a run: a value for each of the page's controls

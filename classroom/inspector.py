@@ -6,7 +6,7 @@ from collections.abc import Callable
 from classroom.board import Board
 from classroom.controls import Controls
 from classroom.messages import Answered, Read, Refused, Request, Theorize, Theorized
-from classroom.runs import Run, Runs
+from classroom.runs import DemoRun, Runs
 
 SELDOM = 2.0  # seconds between two predictions for a sequence while a model trains: its charts cost the most
 
@@ -16,11 +16,11 @@ class Inspector:
 
     def __init__(self, board: Board, controls: Controls, runs: Runs, send: Callable[[Request], None]):
         self.board, self.controls, self.runs, self.send = board, controls, runs, send
-        self.run: Run | None = None
+        self.run: DemoRun | None = None
         self.pattern, self.due = "0110", 0.0
         self.is_wanted = self.is_asked = False  # state of the request for predictions; there is one at a time
 
-    def look_at(self, run: Run | None) -> None:
+    def look_at(self, run: DemoRun | None) -> None:
         """Show this run in the lower charts, and its training lengths in the upper ones."""
         if run is not self.run:
             self.board.clear()
@@ -34,7 +34,7 @@ class Inspector:
         self.show_theory()
         self._request_reading()
 
-    def update(self, run: Run, over: bool) -> None:
+    def update(self, run: DemoRun, over: bool) -> None:
         """Update the charts if this is the selected run; update the sequence's predictions less often."""
         if run is not self.run:
             return
@@ -100,7 +100,7 @@ class Inspector:
             self.board.complain([reason])
         self.board.draw_theory(error)
 
-    def store_theory(self, run: Run, reply: Theorized) -> None:
+    def store_theory(self, run: DemoRun, reply: Theorized) -> None:
         """Store the theoretical error of a run."""
         run.theory = (reply.error, reply.reason)
         self.show_theory()

@@ -24,12 +24,12 @@ from classroom.messages import (
     Theorized,
     Train,
 )
-from synthlab.config.composition import Composer, to_overrides
 from synthlab.errors import InputError, format_error
 from synthlab.models.encodings.base import encoding_of
-from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import build_models
-from synthlab.regression.family import train_models
+from synthlab.numbers.construction import build_models
+from synthlab.numbers.family import train_models
+from synthlab.numbers.run import NumbersRun
+from synthlab.runs.composition import Composer, to_overrides
 from synthlab.training.devices import use_one_thread
 from theory.closed_forms.least import least_error
 from theory.closed_forms.optima import optimum
@@ -45,7 +45,7 @@ WARMING = {"task": "length", "protocol.steps": 2, "test_length": 12}
 class TrainedRun(NamedTuple):
     """A run, its model, which may still be training, and its viewer."""
 
-    config: RunConfig
+    config: NumbersRun
     model: nn.Module
     viewer: Viewer
 
@@ -67,7 +67,7 @@ class Laboratory:
 
     def _warm(self) -> None:
         """Train a small run in advance, since the first one in a process is slow."""
-        config = RunConfig.resolve(Composer().compose(WARMING))
+        config = NumbersRun.resolve(Composer().compose(WARMING))
         model = build_models([config])
         train_models(model, [config])
         Viewer(config).read(model, "01", 5)
@@ -98,7 +98,7 @@ class Laboratory:
         self.connection.send(Refused(request.number, lines, ended=isinstance(request, Train)))
 
     def _train(self, request: Train) -> None:
-        config = RunConfig.resolve(Composer().compose(request.settings))
+        config = NumbersRun.resolve(Composer().compose(request.settings))
         model, viewer = build_models([config]), Viewer(config)
         self.trained[request.number] = TrainedRun(config, model, viewer)
         command = shlex.join(["synthlab", *to_overrides(request.settings)])

@@ -31,7 +31,7 @@ END = 16  # size of the mark where a curve's training lengths end
 
 
 @dataclass(eq=False)
-class Run:
+class DemoRun:
     """A run on the page. If ``alive``, its model still exists, so it can predict sequences."""
 
     number: int
@@ -97,36 +97,36 @@ class Runs:
     """All runs on the page, oldest first. A new run gets the first unused style."""
 
     def __init__(self) -> None:
-        self._runs: dict[int, Run] = {}
+        self._runs: dict[int, DemoRun] = {}
         self._last = 0
 
-    def __iter__(self) -> Iterator[Run]:
+    def __iter__(self) -> Iterator[DemoRun]:
         return iter(self._runs.values())
 
     def __len__(self) -> int:
         return len(self._runs)
 
-    def get(self, number: int) -> Run | None:
+    def get(self, number: int) -> DemoRun | None:
         """Return the run with this number, or None if it was removed."""
         return self._runs.get(number)
 
-    def add(self, choice: Choice, name: str, press: int = 0) -> Run:
+    def add(self, choice: Choice, name: str, press: int = 0) -> DemoRun:
         """Add a run, with the next number."""
         self._last += 1
         taken = {run.order for run in self}
         order = next(order for order in range(len(taken) + 1) if order not in taken)
-        self._runs[self._last] = Run(self._last, choice, name, order, press)
+        self._runs[self._last] = DemoRun(self._last, choice, name, order, press)
         return self._runs[self._last]
 
-    def remove(self, run: Run) -> None:
+    def remove(self, run: DemoRun) -> None:
         """Remove a run."""
         del self._runs[run.number]
 
-    def find_finished(self, choice: Choice) -> Run | None:
+    def find_finished(self, choice: Choice) -> DemoRun | None:
         """Return the finished run of this choice, or None."""
         return next((run for run in self if run.choice == choice and run.state == "finished"), None)
 
-    def list_unfinished(self) -> list[Run]:
+    def list_unfinished(self) -> list[DemoRun]:
         """Return runs that ended early: stopped, diverged or failed."""
         return [run for run in self if run.state in ("stopped", "diverged", "failed")]
 

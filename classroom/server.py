@@ -32,10 +32,10 @@ from classroom.lessons.lesson import Lessons
 from classroom.page import Options, Page
 from classroom.site import Site, find_names
 from classroom.worker import Worker
-from synthlab.config.base import Count, Length
-from synthlab.config.registry import STRICT, validate
 from synthlab.errors import InputError
 from synthlab.output import say, tell
+from synthlab.runs.registry import STRICT, validate
+from synthlab.runs.run import Count, Length
 
 silence(MISSING_RENDERERS)  # charts are empty until something is trained
 BOKEHS_ERRORS: Any = import_module("bokeh.protocol.messages.error")  # the package gives this name to a class

@@ -9,7 +9,7 @@ from classroom.inspector import Inspector
 from classroom.lessons import words
 from classroom.lessons.lesson import Lesson
 from classroom.messages import Answered, Begun, Forget, Progress, Ready, Refused, Reply, Request, Stop, Theorized, Train
-from classroom.runs import Run, Runs
+from classroom.runs import DemoRun, Runs
 from classroom.worker import Gone, Worker
 from synthlab.errors import InputError
 
@@ -24,7 +24,7 @@ class TrainingSession:
         self.hire, self.chooser, self.controls, self.board, self.most = hire, chooser, controls, board, most
         self.worker: Worker | None = None
         self.runs, self.queue = Runs(), list[Choice]()
-        self.current: Run | None = None
+        self.current: DemoRun | None = None
         self.presses = 0
         self.lesson: Lesson | None = None
         self.inspector = Inspector(board, controls, self.runs, self.send)
@@ -99,7 +99,7 @@ class TrainingSession:
             self.send(Train(run.number, self.chooser.settings(choice)))
         self.refresh()
 
-    def _remove(self, run: Run) -> None:
+    def _remove(self, run: DemoRun) -> None:
         self.board.remove(run)
         self.runs.remove(run)
         if self.inspector.run is run:
@@ -189,7 +189,7 @@ class TrainingSession:
                 self._show_refusal(run, reply)
         self.inspector.ask()
 
-    def _progress(self, run: Run | None, reply: Progress) -> None:
+    def _progress(self, run: DemoRun | None, reply: Progress) -> None:
         if run is not None:
             run.update(reply)
             self.board.fit()
@@ -202,7 +202,7 @@ class TrainingSession:
             self.inspector.update(run, over)
         self._train_next()
 
-    def _show_refusal(self, run: Run | None, reply: Refused) -> None:
+    def _show_refusal(self, run: DemoRun | None, reply: Refused) -> None:
         press = self.current.press if self.current is not None else None
         if reply.ended and self._is_over(reply.number) and press == self.presses:
             self.queue.clear()  # otherwise a later press has filled it

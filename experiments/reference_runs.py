@@ -10,8 +10,8 @@ from omegaconf import OmegaConf
 
 from experiments.papers import papers
 from synthlab.cli.studies import read_studies
-from synthlab.config.base import Config
 from synthlab.output import tell
+from synthlab.runs.run import Run
 from synthlab.storage.store import Store
 from synthlab.studies.overrides import Overrides
 from synthlab.sweeps.sweep import count_workers
@@ -34,7 +34,7 @@ class Entry(NamedTuple):
         settings = [f"{key}={value}" for key, value in self.settings.items()]
         return [f"{self.paper}/{self.file}", *settings, f"results={self.results}"]
 
-    def plan_runs(self) -> dict[str, Config]:
+    def plan_runs(self) -> dict[str, Run]:
         """Return its runs by identity; of ``seeds=auto`` those that each series begins with."""
         studies = papers()[self.paper]().studies(read_studies(self.paper, self.file))
         plans = [study.plan(name, UNCHANGED, self.settings.get("seeds")) for name, study in studies.items()]
@@ -57,7 +57,7 @@ def describe_costs(root: Path) -> Iterator[str]:
 
     A run that several studies have counts once. Estimates are scaled by how long recorded runs of the same family took.
     """
-    workers, seen, rows = count_workers(None), set[tuple[Path, str]](), list[tuple[str, int, list[Config]]]()
+    workers, seen, rows = count_workers(None), set[tuple[Path, str]](), list[tuple[str, int, list[Run]]]()
     took, estimated = dict[str, float](), dict[str, float]()
     for entry in list_entries(root):
         store = Store(entry.results, entry.settings.get("save"))
@@ -82,14 +82,14 @@ def describe_costs(root: Path) -> Iterator[str]:
     yield f"{'all':<36} {counts[0]:>5} {counts[1]:>8} {total:>8.0f}"
 
 
-def minutes(configs: Sequence[Config], workers: int) -> float:
+def minutes(configs: Sequence[Run], workers: int) -> float:
     """Return the approximate minutes of training the runs on ``workers`` processes."""
     return sum(map(seconds, plan_ensembles(configs, workers))) / workers / 60
 
 
-def group_by_family(runs: Iterable[Config]) -> dict[str, list[Config]]:
+def group_by_family(runs: Iterable[Run]) -> dict[str, list[Run]]:
     """Return the runs of each family of tasks."""
-    found: dict[str, list[Config]] = {}
+    found: dict[str, list[Run]] = {}
     for run in runs:
         found.setdefault(type(run).__name__, []).append(run)
     return found

@@ -7,9 +7,9 @@ from types import NoneType, UnionType
 from typing import Any, get_args
 
 from experiments.papers import papers
-from synthlab.config.comments import comments_of_member, find_group_files
-from synthlab.config.families import families, kind_of_family, tasks_of
 from synthlab.models.encodings.base import Encoding
+from synthlab.runs.comments import comments_of_member, find_group_files
+from synthlab.runs.conf_files import families, run_type, tasks_of
 
 Rows = list[dict[str, Any]]
 LIST = "list_of_"  # how the name of a block begins that has a line for each member
@@ -59,7 +59,7 @@ def list_members(group: str, names: list[str] | None = None) -> Rows:
 
 def list_metrics(family: str) -> Rows:
     """Return a row for each metric of a family: its name, its meaning and which values are better."""
-    metrics = kind_of_family(family).measures().metrics
+    metrics = run_type(family).measures().metrics
     return [
         {"metric": f"`{name}`", "meaning": metric.meaning, "better": metric.better or ""}
         for name, metric in metrics.items()

@@ -17,9 +17,9 @@ from typing import Any
 
 import pandas as pd
 
-from synthlab.config.base import config_of
-from synthlab.errors import UnknownKind
+from synthlab.errors import UnknownFamily
 from synthlab.output import say, tell
+from synthlab.runs.run import config_of
 from synthlab.storage.records import WHOLE, Failure, Record
 from synthlab.storage.store import IDENTITY, Store
 
@@ -54,7 +54,7 @@ def _read_records(folder: Path) -> Iterator[Record]:
     for run in sorted(folder.glob("*")):
         try:
             config = config_of(json.loads((run / "config.json").read_text()))
-        except (OSError, ValueError, UnknownKind) as error:
+        except (OSError, ValueError, UnknownFamily) as error:
             tell(f"{run}: left out ({error})")
             continue
         status = json.loads((run / "status.json").read_text())

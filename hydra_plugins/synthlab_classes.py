@@ -6,7 +6,7 @@ from hydra.plugins.config_source import ConfigResult, ConfigSource
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import OmegaConf
 
-from synthlab.config.families import class_groups, conf_dir, describe_class
+from synthlab.runs.conf_files import class_groups, conf_dir, describe_class
 
 
 class ClassSource(ConfigSource):

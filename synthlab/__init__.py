@@ -2,7 +2,7 @@
 
 ``run`` trains models (or reads recorded runs) and returns ``Records``; ``load_records`` reads all as one table.
 ``train`` returns the trained model itself, and ``load_model`` that of a record. Your own classes subclass ``Encoding``,
-``OutRep``, ``LearnedOutRep``, ``Task``, ``InputDistribution`` or ``Tracker``.
+``OutRep``, ``LearnedOutRep``, ``NumberTask``, ``InputDistribution`` or ``Tracker``.
 """
 
 from importlib import import_module

@@ -6,15 +6,15 @@ from numbers import Integral
 from typing import Any, cast
 
 from synthlab.analysis.record_list import Records, load_records
-from synthlab.config.argument_checks import check_arguments, read_list, shorten
-from synthlab.config.base import resolve
-from synthlab.config.composition import Composer
-from synthlab.config.registry import first_key, show
 from synthlab.errors import InputError, RunsFailed
 from synthlab.models.encodings.base import Dims, Encoding
-from synthlab.regression.inputs import InputDistribution
-from synthlab.regression.outrep import Interval, LearnedOutRep, OutRep
-from synthlab.regression.tasks import Task
+from synthlab.numbers.inputs import InputDistribution
+from synthlab.numbers.outrep import Interval, LearnedOutRep, OutRep
+from synthlab.numbers.tasks import NumberTask
+from synthlab.runs.argument_checks import check_arguments, read_list, shorten
+from synthlab.runs.composition import Composer
+from synthlab.runs.registry import first_key, show
+from synthlab.runs.run import resolve
 from synthlab.storage.records import Record
 from synthlab.storage.store import IDENTITY, Store
 from synthlab.sweeps.sweep import ensure
@@ -29,12 +29,12 @@ __all__ = [
     "InputError",
     "Interval",
     "LearnedOutRep",
+    "NumberTask",
     "OutRep",
     "Prediction",
     "Record",
     "Records",
     "RunsFailed",
-    "Task",
     "Tracker",
     "TrainedModel",
     "load_model",
@@ -198,4 +198,4 @@ def load_model(
             raise InputError(f"record={shorten(record)}: must be a record, or the identity of one: 16 digits, 0 to f")
         record = Store(results).read(record)
     # A warning names the line that called this function, as in Record.model.
-    return record.config.family.open_model(record, step)
+    return record.config.load_family().open_model(record, step)

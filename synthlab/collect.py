@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from synthlab.cli.arguments import Parser, exit_on_input_error
-from synthlab.config.argument_checks import check_arguments
 from synthlab.errors import InputError
 from synthlab.output import say, tell
+from synthlab.runs.argument_checks import check_arguments
 
 SUFFIXES = (".parquet", ".csv")
 TOLD = 10  # the most omitted records that are named one by one
@@ -31,7 +31,7 @@ def collect(results: str | os.PathLike[str], out: str | os.PathLike[str], where:
 
     Returns:
         The collection. ``runs`` is the number of runs written, ``damaged`` has a line for each damaged file, and
-        ``unknown`` the number of records of each unknown kind.
+        ``unknown`` the number of records of each unknown family.
 
     Raises:
         InputError: A condition, the folder or the file is invalid.

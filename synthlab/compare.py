@@ -16,10 +16,10 @@ from synthlab.analysis.comparison import Lengths, Names, check_table, gather_poi
 from synthlab.analysis.conditions import select_rows
 from synthlab.analysis.tables import ENVIRONMENT, STEP, make_curve_table
 from synthlab.cli.arguments import Parser, exit_on_input_error
-from synthlab.config.argument_checks import check_arguments
-from synthlab.config.picture_files import check_picture, save_picture
 from synthlab.errors import InputError, escape
 from synthlab.output import say, tell
+from synthlab.runs.argument_checks import check_arguments
+from synthlab.runs.picture_files import check_picture, save_picture
 from synthlab.storage.store import Store
 from synthlab.styles import RC
 

@@ -51,7 +51,7 @@ class OlderRecord(InputError):
     """An undamaged record of an earlier results version."""
 
 
-class UnknownKind(InputError):
+class UnknownFamily(InputError):
     """A config, or an undamaged record, of an unknown kind of runs."""
 
 

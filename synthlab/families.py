@@ -1,9 +1,9 @@
-"""The lab's families of tasks, in one list. Importing this module registers their runs (``config.base.KINDS``)."""
+"""The lab's families of tasks, in one list. Importing this module registers their runs (``config.base.RUN_TYPES``)."""
 
-from synthlab.config.base import Config
-from synthlab.language.config import LanguageConfig
-from synthlab.regression.config import RunConfig
-from synthlab.sequences.config import SequencesConfig
+from synthlab.language.run import LanguageRun
+from synthlab.numbers.run import NumbersRun
+from synthlab.runs.run import Run
+from synthlab.sequences.run import SequencesRun
 
-# Another package adds a kind of runs by an entry point of the group ``synthlab.kinds``.
-FAMILIES: tuple[type[Config], ...] = (RunConfig, LanguageConfig, SequencesConfig)
+# Another package adds a kind of runs by an entry point of the group ``synthlab.families``.
+FAMILIES: tuple[type[Run], ...] = (NumbersRun, LanguageRun, SequencesRun)

@@ -26,7 +26,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import NamedTuple
 
-from synthlab.config import composition, families
+from synthlab.runs import composition, conf_files
 
 
 def remember(compose: Callable[..., dict]) -> Callable[..., dict]:
@@ -37,7 +37,7 @@ def remember(compose: Callable[..., dict]) -> Callable[..., dict]:
     @wraps(compose)
     def remembered(overrides: list[str] = (), *given: object, **how: object) -> dict:
         asked = (*overrides, *given, *how.items())
-        if families.own_folders or any(each.startswith("hydra.searchpath=") for each in overrides):
+        if conf_files.own_folders or any(each.startswith("hydra.searchpath=") for each in overrides):
             return compose(overrides, *given, **how)
         if asked not in kept:
             kept[asked] = compose(overrides, *given, **how)
@@ -96,6 +96,6 @@ def invoke(monkeypatch, capsys) -> Callable[..., Outcome]:
 @pytest.fixture
 def quick(tmp_path) -> list[str]:
     """Overrides that make runs take milliseconds, in this process, and keep them in a folder of their own."""
-    from synthlab.config.composition import to_overrides
+    from synthlab.runs.composition import to_overrides
 
     return [*to_overrides(QUICK), f"results={tmp_path}", "workers=1"]

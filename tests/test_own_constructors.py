@@ -5,13 +5,13 @@ from torch import nn
 
 from support.configs import composed
 from synthlab import Encoding
-from synthlab.config.base import OPTIMIZER_CALL, resolve
-from synthlab.config.composition import conf_dir
-from synthlab.config.registry import Registry
 from synthlab.errors import InputError
 from synthlab.language.construction import GROUPS as OF_LANGUAGES
-from synthlab.regression.construction import GROUPS as OF_NUMBERS
-from synthlab.regression.outrep.fixed import Identity
+from synthlab.numbers.construction import GROUPS as OF_NUMBERS
+from synthlab.numbers.outrep.fixed import Identity
+from synthlab.runs.composition import conf_dir
+from synthlab.runs.registry import Registry
+from synthlab.runs.run import OPTIMIZER_CALL, resolve
 from synthlab.sequences.construction import GROUPS as OF_SEQUENCES
 from synthlab.sweeps.trackers import TRACKERS
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, PositiveInt
 
 from synthlab.cli import hydra_app as cli
-from synthlab.config.registry import STRICT, validate
 from synthlab.errors import InputError, require
+from synthlab.runs.registry import STRICT, validate
 
 HeadDim = Annotated[int, Field(gt=0, le=1024)]
 

@@ -19,12 +19,12 @@ from jaxtyping import Float, Int
 from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
-from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed
-from synthlab.config.registry import STRICT, validate
 from synthlab.errors import InputError
 from synthlab.language.languages.hidden_markov import HiddenMarkov
 from synthlab.metrics import Measures, Metric
 from synthlab.rng import stream
+from synthlab.runs.registry import STRICT, validate
+from synthlab.runs.run import Count, Length, Member, Protocol, Run, Seed
 from synthlab.storage.records import Record
 from synthlab.training.family import Family, one_by_one
 from synthlab.training.loop import Observer, Training, train_ensemble
@@ -125,14 +125,14 @@ class LinearAttention25(nn.Module):
         return printed, first * second
 
 
-class BoundConfig(Config):
+class BoundConfig(Run):
     """A run for theorem 1: a model of ``language`` under one seed."""
 
     results_version = 1
     MEASURES = MEASURES
     SEEDS = ("seed",)
     default_task = answer = ""  # its language is no task
-    kind: Literal["theorem1"] = "theorem1"  # pyright: ignore[reportIncompatibleVariableOverride]  # see RunConfig
+    family: Literal["theorem1"] = "theorem1"  # pyright: ignore[reportIncompatibleVariableOverride]  # see NumbersRun
     language: LanguageSettings
     model: Member
     encoding: Member

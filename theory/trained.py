@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 from sympy import Matrix
 
-from synthlab.config.base import resolve
-from synthlab.config.composition import Composer, settings_of
-from synthlab.config.registry import show
 from synthlab.errors import InputError
-from synthlab.regression.config import RunConfig
-from synthlab.regression.outrep import OUTREPS
+from synthlab.numbers.outrep import OUTREPS
+from synthlab.numbers.run import NumbersRun
+from synthlab.runs.composition import Composer, settings_of
+from synthlab.runs.registry import show
+from synthlab.runs.run import resolve
 from synthlab.storage.records import Record
 from theory.closed_forms.linear_attention import TARGETS
 from theory.closed_forms.maps import FUNCTIONS
@@ -69,7 +69,7 @@ def mapped_cases() -> list[Case]:
 
 def list_configs(
     cases: Iterable[Case], trained: Mapping[str, Mapping[str, Any]], lengths: Mapping[str, int], seeds: int
-) -> dict[Case, list[RunConfig]]:
+) -> dict[Case, list[NumbersRun]]:
     """Return the runs of each case, one for each seed.
 
     ``trained`` has the settings of each model's runs, ``lengths`` the training and test length. Raises InputError.
@@ -91,7 +91,7 @@ def list_configs(
     return runs
 
 
-def comparison(runs: Mapping[Case, Sequence[RunConfig]], found: Mapping[Case, Sequence[Record]]) -> pd.DataFrame:
+def comparison(runs: Mapping[Case, Sequence[NumbersRun]], found: Mapping[Case, Sequence[Record]]) -> pd.DataFrame:
     """Return a row for each case of ``runs`` and each length: the median error over the seeds, with its range.
 
     The records ``found`` have the seeds. Errors are on the original scale. For linear attention there is also the error
@@ -103,7 +103,7 @@ def comparison(runs: Mapping[Case, Sequence[RunConfig]], found: Mapping[Case, Se
     return pd.concat(tables, ignore_index=True)
 
 
-def _compare(case: Case, config: RunConfig, records: Sequence[Record]) -> pd.DataFrame:
+def _compare(case: Case, config: NumbersRun, records: Sequence[Record]) -> pd.DataFrame:
     finished = [record for record in records if record.diverged_at is None]
     frame = pd.DataFrame({**case._asdict(), "length": range(1, config.test_length + 1)})
     frame = frame.assign(median=np.nan, low=np.nan, high=np.nan, seeds=len(finished), train_length=config.train_length)
@@ -134,7 +134,7 @@ def agreement(found: Mapping[Case, Sequence[Record]]) -> pd.DataFrame:
 
 
 def _agreement(case: Case, record: Record) -> dict[str, Any]:
-    config = cast(RunConfig, record.config)  # these runs are all of that kind
+    config = cast(NumbersRun, record.config)  # these runs are all of that kind
     best = case.optimum(config.train_length)
     row = case._asdict() | {"seed": config.seed, "is_unique": best.is_unique, "exact_loss": float(best.loss)}
     if record.diverged_at is not None:
@@ -158,7 +158,7 @@ def _agreement(case: Case, record: Record) -> dict[str, Any]:
     )
 
 
-def _errors(outputs: Any, case: Case, config: RunConfig) -> tuple[np.ndarray, np.ndarray]:
+def _errors(outputs: Any, case: Case, config: NumbersRun) -> tuple[np.ndarray, np.ndarray]:
     """Return the expected errors of M, on the original scale and in representation space."""
     matrix = np.array(outputs.tolist() if isinstance(outputs, Matrix) else outputs, dtype=float)
     return expected_errors(

@@ -11,9 +11,9 @@ from synthlab.inspection.hooked import HookedTransformer, added_logits, run_with
 from synthlab.models.layers import Member
 from synthlab.models.packing import ENDS, with_ends
 from synthlab.models.transformer import Transformer
-from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import data
-from synthlab.regression.evaluation import measure_outputs, readouts, test_sequences
+from synthlab.numbers.construction import data
+from synthlab.numbers.evaluation import measure_outputs, readouts, test_sequences
+from synthlab.numbers.run import NumbersRun
 from synthlab.rng import stream
 
 DOTS = 60  # number of sequences of each length that are shown individually
@@ -22,7 +22,7 @@ DOTS = 60  # number of sequences of each length that are shown individually
 class Viewer:
     """Evaluates models of one run on its test sequences, or on the first of them."""
 
-    def __init__(self, config: RunConfig):
+    def __init__(self, config: NumbersRun):
         self.config = config
         self.task, self.inputs, self.outrep = data(config)
         self.x = test_sequences(self.inputs, config.evaluation.sequences, config.test_length, config.test_seed)

@@ -15,7 +15,7 @@ from classroom.charts.views import View
 from classroom.charts.wording import display_name
 from classroom.lessons.words import unit_of
 from synthlab.analysis.plotting import draw_curves
-from synthlab.regression.config import METRICS, RunConfig
+from synthlab.numbers.run import METRICS, NumbersRun
 from synthlab.studies.pages import embed_data
 from synthlab.styles import RC, Style
 
@@ -31,7 +31,7 @@ class Look(NamedTuple):
     ``practised`` is the range on the original scale, ``mapped`` that in representation space.
     """
 
-    config: RunConfig
+    config: NumbersRun
     view: View
     practised: Span
     mapped: Span
@@ -123,7 +123,7 @@ def _panels(name: str, look: Look) -> list[_Panel]:
     return [plain, _Panel(f"{name}: outputs", space, outputs, look.mapped, length)]
 
 
-def name_map(config: RunConfig) -> str:
+def name_map(config: NumbersRun) -> str:
     """Return the display name of a run's map, with the shift: ``1/(x+1)``."""
     name, shift = display_name(config.outrep["name"]), config.outrep["shift"]
     return name.replace("x", f"(x+{shift:g})") if shift else name

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 from omegaconf import OmegaConf
 from pydantic import BaseModel, Field
 
-from synthlab.config.registry import STRICT, show, validate
 from synthlab.errors import InputError, format_error
+from synthlab.runs.registry import STRICT, show, validate
 
 LENGTHS = Path(__file__).with_name("lengths.yaml")  # the lab's own lessons
 Text = Annotated[str, Field(min_length=1)]

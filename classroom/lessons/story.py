@@ -13,10 +13,10 @@ from classroom.lessons.figures import Look, error_figure, name_map, outputs_figu
 from classroom.lessons.lesson import Lesson, Lessons
 from synthlab.analysis.series import Settings, style_series
 from synthlab.analysis.tables import describe_series, label_series
-from synthlab.config.base import Config, resolve
-from synthlab.config.composition import Composer, to_overrides
 from synthlab.errors import InputError, RunsFailed
-from synthlab.regression.config import RunConfig
+from synthlab.numbers.run import NumbersRun
+from synthlab.runs.composition import Composer, to_overrides
+from synthlab.runs.run import Run, resolve
 from synthlab.storage.files import write_whole
 from synthlab.storage.records import flatten
 from synthlab.studies.pages import template
@@ -37,7 +37,7 @@ class LessonRun(NamedTuple):
     series: str
     name: str
     command: str
-    config: RunConfig
+    config: NumbersRun
     settings: Settings
 
 
@@ -73,7 +73,7 @@ def _runs(base: Composer, lesson: str, runs: list[dict[str, Any]], steps: int | 
         except InputError as error:
             raise InputError(*(f"lessons.{lesson}.runs: {line}" for line in error.lines)) from None
         commands.append(shlex.join(["synthlab", *overrides]))
-    table = pd.DataFrame([{"kind": config.kind} | flatten(config.model_dump()) for config in configs])
+    table = pd.DataFrame([{"family": config.family} | flatten(config.model_dump()) for config in configs])
     series = describe_series(table)
     return [
         LessonRun(key, _name(key, config), command, config, series[key])
@@ -81,7 +81,7 @@ def _runs(base: Composer, lesson: str, runs: list[dict[str, Any]], steps: int | 
     ]
 
 
-def _name(series: str, config: RunConfig) -> str:
+def _name(series: str, config: NumbersRun) -> str:
     """Return the name in words of a series of ``tables.label_series``."""
     if series == config.task["name"]:  # the lesson's only run
         model = str(config.model["name"])
@@ -91,9 +91,9 @@ def _name(series: str, config: RunConfig) -> str:
     return name_map(config) if series == config.outrep["name"] else display_name(series)
 
 
-def train_and_view(configs: Sequence[RunConfig], workers: int) -> dict[str, Look]:
+def train_and_view(configs: Sequence[NumbersRun], workers: int) -> dict[str, Look]:
     """Train each run and view its model; return the views by run id. Raises RunsFailed if a run diverged."""
-    plan: list[list[Config]] = [[config] for config in configs]
+    plan: list[list[Run]] = [[config] for config in configs]
     plan.sort(key=seconds, reverse=True)
     found = {look.config.id: look for look in map_ensembles(_look, plan, workers)}
     lost = [
@@ -107,8 +107,8 @@ def train_and_view(configs: Sequence[RunConfig], workers: int) -> dict[str, Look
     return found
 
 
-def _look(configs: list[Config]) -> Look:
-    config = cast(RunConfig, configs[0])  # lessons have no other kind of runs
+def _look(configs: list[Run]) -> Look:
+    config = cast(NumbersRun, configs[0])  # lessons have no other kind of runs
     with use_one_thread():
         model, (training,) = fit(configs)
         viewer = Viewer(config)
@@ -164,7 +164,7 @@ def tell_lesson(
 
 def describe_errors(runs: Sequence[LessonRun], seen: Mapping[str, Look], least: Sequence[float]) -> str:
     """Return the root mean squared error at the longest training length and at the longest test length, in words."""
-    parts: list[tuple[str, Sequence[float], RunConfig]] = [
+    parts: list[tuple[str, Sequence[float], NumbersRun]] = [
         (run.name, seen[run.series].view.error, run.config) for run in runs
     ]
     if least:

@@ -8,9 +8,9 @@ from typing import Any
 from pydantic import BaseModel, PositiveInt
 
 from synthlab.cli import hydra_app as cli
-from synthlab.config.registry import STRICT, validate
 from synthlab.errors import InputError, require
 from synthlab.output import say, tell
+from synthlab.runs.registry import STRICT, validate
 
 
 class Settings(BaseModel):

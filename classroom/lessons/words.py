@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from classroom.charts.wording import MODELS, display_name
-from synthlab.config.families import conf_dir, tasks_of
+from synthlab.runs.conf_files import conf_dir, tasks_of
 
 WORDS = {
     "task": {"mean": "mean", "length": "length", "sum": "sum"},

@@ -19,12 +19,12 @@ from experiments.bench.classroom import reaction
 from experiments.bench.commands import time_command
 from experiments.bench.probes import run_in_processes
 from synthlab.cli.arguments import Parser, exit_on_input_error
-from synthlab.config.base import resolve
-from synthlab.config.composition import compose
 from synthlab.errors import require
 from synthlab.output import say
-from synthlab.sequences.config import SequencesConfig
+from synthlab.runs.composition import compose
+from synthlab.runs.run import resolve
 from synthlab.sequences.construction import build_problem
+from synthlab.sequences.run import SequencesRun
 from synthlab.training.devices import count_cores
 
 SMALL: list[str] = []
@@ -226,7 +226,7 @@ def tokens(effort: Effort) -> Iterator[BenchRow]:
         config = resolve(compose(["task=text", f"train_length={window}", f"protocol.batch={batch}"]))
         runs.append((f"language model, windows of {window}, {batch} a step", config, 256, window))
     for task in ("copy", "sort"):
-        config = cast(SequencesConfig, resolve(compose([f"task={task}"])))
+        config = cast(SequencesRun, resolve(compose([f"task={task}"])))
         problem = build_problem(config.task)
         runs.append((task, config, problem.vocabulary, problem.width(config.train_length)))
     for name, config, vocabulary, window in runs:

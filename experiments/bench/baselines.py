@@ -11,12 +11,12 @@ from torch.nn import functional as F
 from synthlab.models.layers import LayerNorm, Linear
 from synthlab.models.packing import BOS, EOS
 from synthlab.models.transformer import Transformer
-from synthlab.regression.config import RunConfig
+from synthlab.numbers.run import NumbersRun
 
 PADDING = 4
 
 
-def make_padded_step(config: RunConfig) -> Callable[[], None]:
+def make_padded_step(config: NumbersRun) -> Callable[[], None]:
     """Return a training step of the length task in x-transformers, with as many examples as a step of ``config``.
 
     Each example is a row of its own, padded to the longest. Forward, backward and optimizer are those of that library's

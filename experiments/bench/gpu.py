@@ -20,9 +20,9 @@ import torch
 
 import experiments.long_short_alignment.scalar  # noqa: F401  # a kind of run of the reference
 from experiments.bench.probes import repeat_seeds
-from synthlab.config.base import Config, config_of, resolve
-from synthlab.config.composition import compose
 from synthlab.output import say
+from synthlab.runs.composition import compose
+from synthlab.runs.run import Run, config_of, resolve
 from synthlab.training import graphs
 from synthlab.training.ensembles import plan_ensembles
 from synthlab.training.execution import execute_together
@@ -37,7 +37,7 @@ RUNS: dict[str, tuple[list[str], tuple[int, ...], tuple[int, ...]]] = {  # overr
 }
 
 
-def time_ensemble(configs: Sequence[Config], device: str = "cuda") -> dict[str, float]:
+def time_ensemble(configs: Sequence[Run], device: str = "cuda") -> dict[str, float]:
     """Return the seconds of an ensemble of its full number of steps: to begin, a step, and to test, and their sum."""
     steps = {"steps": WARM + TIMED, "record_every": WARM // 2, "warmup": 0}
     short = [each.model_copy(update={"protocol": each.protocol.model_copy(update=steps)}) for each in configs]
@@ -55,7 +55,7 @@ def time_ensemble(configs: Sequence[Config], device: str = "cuda") -> dict[str, 
     return {"begin": begin, "step": step, "test": test, "all": begin + configs[0].steps * step + test}
 
 
-def make_configs(name: str, models: int) -> list[Config]:
+def make_configs(name: str, models: int) -> list[Run]:
     """Return the runs of an ensemble of ``RUNS``."""
     return repeat_seeds(resolve(compose(RUNS[name][0])), models)
 
@@ -105,9 +105,9 @@ def time_reference(share: int) -> Iterator[dict[str, Any]]:
         if "digest" in each["task"]:
             each["task"]["digest"] = None  # the text is that of this machine
     configs = [config_of(each) for each in settings]
-    kinds: dict[str, list[list[Config]]] = defaultdict(list)
+    kinds: dict[str, list[list[Run]]] = defaultdict(list)
     for ensemble in plan_ensembles(configs, 1, "cuda"):
-        kinds[ensemble[0].kind].append(ensemble)
+        kinds[ensemble[0].family].append(ensemble)
     for kind, ensembles in kinds.items():
         timed = ensembles[share // 2 :: share]
         found = [time_ensemble(ensemble) for ensemble in timed]

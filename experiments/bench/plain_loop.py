@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from experiments.bench.probes import seconds_a_call
-from synthlab.config.base import resolve
-from synthlab.config.composition import compose
-from synthlab.language.config import LanguageConfig
 from synthlab.language.construction import build_extension
 from synthlab.language.family import evaluate_models
+from synthlab.language.run import LanguageRun
+from synthlab.runs.composition import compose
+from synthlab.runs.run import resolve
 from synthlab.training.execution import initialize
 
 
@@ -70,7 +70,7 @@ def make_plain_step(config: Any, vocabulary: int, tokens: int) -> Callable[[], N
 def make_lab_step(configs: Sequence[Any]) -> Callable[[], None]:
     """Return a training step of the lab's models of runs of one shape, data included."""
     model = initialize(configs)
-    objective = configs[0].family.make_objective(model, configs)
+    objective = configs[0].load_family().make_objective(model, configs)
     return _make_step(model, lambda: objective().sum(), configs[0])
 
 
@@ -101,7 +101,7 @@ def step_seconds(config: Any, vocabulary: int, tokens: int, seconds: float, roun
 def testing_seconds(*overrides: str) -> float:
     """Return the seconds of testing an untrained language model on one thread."""
     torch.set_num_threads(1)
-    config = cast(LanguageConfig, resolve(compose(list(overrides))))
+    config = cast(LanguageRun, resolve(compose(list(overrides))))
     model = initialize([config])
     if config.extension is not None:
         model.encoding = build_extension([config])

@@ -12,15 +12,15 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from experiments.bench.baselines import CausalBaseline, make_padded_step
-from synthlab.config.base import Kind, resolve
-from synthlab.config.composition import compose
 from synthlab.models.layers import Member
 from synthlab.models.transformer import Transformer
-from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import build_models, data
-from synthlab.regression.evaluation import measure_outputs, readouts, test_sequences
-from synthlab.regression.family import make_objective
+from synthlab.numbers.construction import build_models, data
+from synthlab.numbers.evaluation import measure_outputs, readouts, test_sequences
+from synthlab.numbers.family import make_objective
+from synthlab.numbers.run import NumbersRun
 from synthlab.rng import stream
+from synthlab.runs.composition import compose
+from synthlab.runs.run import Own, resolve
 from synthlab.training.ensembles import ensemble_size
 from synthlab.training.execution import execute, fit
 
@@ -33,12 +33,12 @@ def run_in_processes(probe: Callable[..., Any], *arguments: Any, copies: int = 1
         return [waiting.result() for waiting in [pool.submit(probe, *arguments) for _ in range(copies)]]
 
 
-def compose_run(*overrides: str) -> RunConfig:
+def compose_run(*overrides: str) -> NumbersRun:
     """Return the run that overrides of the lab's default describe."""
-    return cast(RunConfig, resolve(compose(["task=length", "outrep=rsqrt", *overrides])))
+    return cast(NumbersRun, resolve(compose(["task=length", "outrep=rsqrt", *overrides])))
 
 
-def repeat_seeds(config: Kind, models: int) -> list[Kind]:
+def repeat_seeds(config: Own, models: int) -> list[Own]:
     """Return ``models`` seeds of a run."""
     return [config.with_seeds({"seed": seed}) for seed in range(models)]
 

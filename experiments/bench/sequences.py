@@ -7,11 +7,11 @@ import torch
 
 from experiments.bench.plain_loop import make_lab_step
 from experiments.bench.probes import repeat_seeds, seconds_a_call
-from synthlab.config.base import resolve
-from synthlab.config.composition import compose
-from synthlab.sequences.config import SequencesConfig
+from synthlab.runs.composition import compose
+from synthlab.runs.run import resolve
 from synthlab.sequences.objective import Examples
-from synthlab.sequences.tasks import PROBLEMS
+from synthlab.sequences.run import SequencesRun
+from synthlab.sequences.tasks import TASKS
 from synthlab.training.ensembles import ensemble_size
 
 
@@ -21,7 +21,7 @@ def drawing_share(seconds: float, *overrides: str) -> float:
     Each is timed for about ``seconds``, over as many steps as are drawn at once, with as many runs as an ensemble has.
     """
     torch.set_num_threads(1)
-    first = cast(SequencesConfig, resolve(compose(list(overrides))))
+    first = cast(SequencesRun, resolve(compose(list(overrides))))
     configs, examples = repeat_seeds(first, ensemble_size(first)), Examples(first)
     batches, step = iter(examples), make_lab_step(configs)
 
@@ -34,4 +34,4 @@ def drawing_share(seconds: float, *overrides: str) -> float:
 
 def every_drawing_share(seconds: float) -> dict[str, float]:
     """Return the share of every task with the settings of ``conf/task/``."""
-    return {name: drawing_share(seconds, f"task={name}") for name in PROBLEMS}
+    return {name: drawing_share(seconds, f"task={name}") for name in TASKS}

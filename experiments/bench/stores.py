@@ -21,10 +21,10 @@ from synthlab import load_records
 from synthlab.analysis.collection import Collection
 from synthlab.analysis.comparison import gather_points
 from synthlab.collect import collect
-from synthlab.config.base import Config, resolve
-from synthlab.config.composition import compose
+from synthlab.numbers.run import METRICS
 from synthlab.output import say, tell
-from synthlab.regression.config import METRICS
+from synthlab.runs.composition import compose
+from synthlab.runs.run import Run, resolve
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import Sweep, ensure
@@ -34,14 +34,14 @@ TASKS, ENCODINGS = ("mean", "length", "sum"), ("nope", "alibi", "rope", "learned
 GROUP, ASKED, TRAINED = 500, 1000, 2000  # runs of an ensemble, of a sweep in a large store, and of two steps
 
 
-def make_configs(number: int, *more: str) -> Iterator[Config]:
+def make_configs(number: int, *more: str) -> Iterator[Run]:
     """Yield runs of the lab's default protocol: tasks and encodings, one after the other, each with as many seeds."""
     kinds = [resolve(compose([f"task={task}", f"encoding={name}", *more])) for task in TASKS for name in ENCODINGS]
     each = -(-number // len(kinds))
     return islice((kind.with_seeds({"seed": seed}) for kind in kinds for seed in range(each)), number)
 
 
-def make_record(config: Config, numbers: np.random.Generator) -> Record:
+def make_record(config: Run, numbers: np.random.Generator) -> Record:
     """Return a record as large as a trained one, filled with random numbers."""
     protocol, lengths = config.protocol, range(1, config.test_length + 1)
     steps = range(protocol.record_every, protocol.steps + 1, protocol.record_every)

@@ -18,15 +18,15 @@ from experiments.long_short_alignment.run_table import (
     mark_fits,
     name_variant,
 )
-from experiments.long_short_alignment.scalar import ScalarConfig
+from experiments.long_short_alignment.scalar import ScalarRun
 from experiments.long_short_alignment.step_costs import step_costs
 from synthlab.analysis.plotting import Drawn
 from synthlab.analysis.tables import aggregate_seeds
-from synthlab.config.base import Config
-from synthlab.config.registry import describe_unknown
 from synthlab.errors import InputError
-from synthlab.language.config import LanguageConfig
-from synthlab.language.languages import LANGUAGES
+from synthlab.language.languages import TASKS
+from synthlab.language.run import LanguageRun
+from synthlab.runs.registry import describe_unknown
+from synthlab.runs.run import Run
 from synthlab.storage.records import Record
 
 Names = Annotated[list[str], Field(min_length=1)]
@@ -35,12 +35,12 @@ Names = Annotated[list[str], Field(min_length=1)]
 class Analysis(ABC):
     """A kind of analysis. The study's file has its ``name`` and its constructor's arguments."""
 
-    kind: type[ScalarConfig] | None = None  # the kind of its runs; None: that of their tasks' family
+    run_class: type[ScalarRun] | None = None  # the class of its runs; None: that of their tasks' family
     reach = FAR  # multiple of the training length up to which its runs must be tested
     least_arms = 1
 
     @classmethod
-    def check(cls, study: str, config: Config) -> None:
+    def check(cls, study: str, config: Run) -> None:
         """Raise InputError for a run of ``study`` that this analysis cannot use."""
         if config.test_length < cls.reach * config.train_length:
             raise InputError(
@@ -105,7 +105,7 @@ class Compute(Effect):
     """
 
     def tables(self, runs, records):
-        return {"cost": step_costs(cast(LanguageConfig, records[0].config))}
+        return {"cost": step_costs(cast(LanguageRun, records[0].config))}
 
     def lines(self, tables):
         return [
@@ -139,8 +139,8 @@ class ByDepth(Analysis):
     @classmethod
     def check(cls, study, config):
         super().check(study, config)
-        assert isinstance(config, LanguageConfig)  # see ``kind``
-        if not LANGUAGES.find(config.task["name"]).kinds:
+        assert isinstance(config, LanguageRun)  # see ``family``
+        if not TASKS.find(config.task["name"]).kinds:
             raise InputError(f"task={config.task['name']}: {study} needs facts; choose recall or tracking")
 
     def panels(self, runs, records):

@@ -123,7 +123,7 @@ def predicts(runs: pd.DataFrame) -> list[Check]:
     ),
 )
 def numbers(runs: pd.DataFrame) -> list[Check]:
-    """Check that the rank correlation of misalignment and error is positive on each regression task."""
+    """Check that the rank correlation of misalignment and error is positive on each number task."""
     y, found = "error_within", []
     tasks = among_targets(runs).groupby("task", sort=False)
     for (task, rows), (x, scale), of in product(tasks, NUMBER_DISTANCES.items(), ("trainings", "encodings")):

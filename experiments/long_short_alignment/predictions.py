@@ -31,9 +31,9 @@ from experiments.long_short_alignment.run_table import (
     less_means,
     scalar_table,
 )
-from experiments.long_short_alignment.scalar import ScalarConfig
+from experiments.long_short_alignment.scalar import ScalarRun
 from synthlab.analysis.plotting import Drawn
-from synthlab.regression.evaluation import constant_loss
+from synthlab.numbers.evaluation import constant_loss
 from synthlab.studies.evidence import fits
 
 HOW = {how.__name__: how for how in (pearson, spearman)}
@@ -139,12 +139,12 @@ def name_settings(variants: pd.Series) -> pd.Series:
 
 
 class Scalar(OverModels):
-    """The same for regression tasks: does misalignment predict the error at five times the training length?
+    """The same for number tasks: does misalignment predict the error at five times the training length?
 
     Correlations are over all tasks, in each, and among the models of one task and map.
     """
 
-    kind = ScalarConfig
+    run_class = ScalarRun
     reach = FURTHER
     # Pairs of axes: of the models, of the targets, of suffixes, and among models that are alike.
     drawn = (
@@ -162,7 +162,7 @@ class Scalar(OverModels):
 
         The training loss has no regularizer.
         """
-        levels = {record.config.id: level * constant_loss(cast(ScalarConfig, record.config)) for record in records}
+        levels = {record.config.id: level * constant_loss(cast(ScalarRun, record.config)) for record in records}
         return runs["id"].isin([record.config.id for record in records if fits(record, levels[record.config.id])])
 
     def restrict(self, runs):

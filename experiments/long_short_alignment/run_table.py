@@ -12,7 +12,7 @@ from synthlab.storage.records import Record
 
 FAR = 4  # in training lengths: the paper trains on 4k tokens and tests perplexity on 16k
 LONGEST = 8  # in training lengths, for studies that test so far
-FURTHER = 5  # in training lengths, for regression tasks: the paper trains on lengths to 10 and tests to 50
+FURTHER = 5  # in training lengths, for number tasks: the paper trains on lengths to 10 and tests to 50
 LEAST = 1e-9  # the value of an error of 0 when its logarithm is taken
 # The columns whose medians the terminal shows.
 SUMMARY = ("loss_1x", "loss_2x", "loss_4x", "loss_8x", "perfect_loss_4x", "sce", "excess", "excess_loss_4x")
@@ -77,7 +77,7 @@ SHORT = {
     "tracking_error_1x": "tracking errors at 1x",
     "tracking_error_4x": "tracking errors at 4x",
 }
-# The same for runs on regression tasks.
+# The same for runs on number tasks.
 SCALAR_QUANTITIES = {
     "wasserstein_scaled": "Wasserstein distance between lengths, in deviations",
     "wasserstein": "Wasserstein distance between lengths",
@@ -188,7 +188,7 @@ def less_means(runs: pd.DataFrame, by: list[str], columns: list[str]) -> pd.Data
 
 
 def scalar_table(records: Iterable[Record]) -> pd.DataFrame:
-    """Return a row for each finished run on a regression task: its settings, misalignment and error."""
+    """Return a row for each finished run on a number task: its settings, misalignment and error."""
     return pd.DataFrame([_scalar_row(record) for record in records if record.diverged_at is None])
 
 

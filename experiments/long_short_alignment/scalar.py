@@ -1,6 +1,6 @@
-"""Long-short misalignment on regression tasks, where that of a perfect model is known.
+"""Long-short misalignment on number tasks, where that of a perfect model is known.
 
-A ``ScalarConfig`` is trained and tested like any other run. Its record also measures how differently the model predicts
+A ``ScalarRun`` is trained and tested like any other run. Its record also measures how differently the model predicts
 at different lengths *within* training, from half the training length to all of it. This is measured in representation
 space, on the model's outputs before the map is inverted. Lengths k, l1 and l2 are from ceil(l_train / 2) to l_train;
 sequences are the first ``train_length`` symbols of the test sequences.
@@ -38,13 +38,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from synthlab.alignment.misalignment import last_logits
+from synthlab.longshort.misalignment import last_logits
 from synthlab.models.layers import Member
 from synthlab.models.packing import ENDS
-from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import data, map_of
-from synthlab.regression.evaluation import measure_outputs, readouts, test_sequences
-from synthlab.regression.family import NUMBERS
+from synthlab.numbers.construction import data, map_of
+from synthlab.numbers.evaluation import measure_outputs, readouts, test_sequences
+from synthlab.numbers.family import NUMBERS
+from synthlab.numbers.run import NumbersRun
 from synthlab.rng import stream
 from synthlab.training.family import Family, one_by_one
 
@@ -64,21 +64,21 @@ ROUNDING = 1e-6  # relative rounding error of equal outputs in a model's single 
 Answer = Callable[..., Tensor]
 
 
-class ScalarConfig(RunConfig):
-    """A run on a regression task that also records its misalignment.
+class ScalarRun(NumbersRun):
+    """A run on a number task that also records its misalignment.
 
-    It has the settings and the metrics of a ``RunConfig``, and is trained in the same way.
+    It has the settings and the metrics of a ``NumbersRun``, and is trained in the same way.
     """
 
-    # 3: both suffixes of a sequence share one draw of positions; 4: the kind is part of the config; 5: test sequences
+    # 3: both suffixes of a sequence share one draw of positions; 4: the family is part of the config; 5: test sequences
     # follow the seed
     results_version = 5
-    kind: Literal["scalar"] = "scalar"  # pyright: ignore[reportIncompatibleVariableOverride]  # another kind of run
+    family: Literal["scalar"] = "scalar"  # pyright: ignore[reportIncompatibleVariableOverride]  # another kind of run
 
     @classmethod
-    def from_run(cls, run: RunConfig) -> "ScalarConfig":
+    def from_run(cls, run: NumbersRun) -> "ScalarRun":
         """Return the same run with its misalignment."""
-        return cls.from_raw(run.model_dump(exclude={"kind"}))
+        return cls.from_raw(run.model_dump(exclude={"family"}))
 
     @classmethod
     def load_family(cls) -> Family:
@@ -86,7 +86,7 @@ class ScalarConfig(RunConfig):
 
 
 @torch.no_grad()
-def evaluate_model(stack: nn.Module, index: int, config: RunConfig) -> tuple[pd.DataFrame, pd.DataFrame]:
+def evaluate_model(stack: nn.Module, index: int, config: NumbersRun) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return every metric at every length of the ensemble's model ``index``; and the ``OUTPUTS`` in one row.
 
     One evaluation serves both, unless the test lengths end before the training lengths do.

@@ -6,9 +6,9 @@ from statistics import median
 
 import pandas as pd
 
-from synthlab.language.config import LanguageConfig
 from synthlab.language.construction import build_models
 from synthlab.language.objective import WindowLoss
+from synthlab.language.run import LanguageRun
 from synthlab.training.devices import use_one_thread
 from synthlab.training.loop import train_ensemble
 
@@ -17,7 +17,7 @@ STEPS = {"one window": (1, 0.0), "two windows": (2, 0.0), "two windows and the r
 ROUNDS, EACH = 7, 5  # rounds that alternate all kinds, so that a slowdown of the machine affects all; steps in one
 
 
-def step_costs(config: LanguageConfig) -> pd.DataFrame:
+def step_costs(config: LanguageRun) -> pd.DataFrame:
     """Return the seconds a step of the model that ``config`` describes, on one thread: a row for each kind of step.
 
     It has the median over rounds of its ratio to a step with one window and to one with two.
@@ -44,7 +44,7 @@ def step_costs(config: LanguageConfig) -> pd.DataFrame:
     )
 
 
-def _make_timer(config: LanguageConfig) -> Callable[[], float]:
+def _make_timer(config: LanguageRun) -> Callable[[], float]:
     """Return a function that trains a new model for a few steps and returns their seconds."""
     stack = build_models([config])
     objective = WindowLoss(stack, [config], config.train_length)

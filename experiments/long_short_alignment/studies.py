@@ -12,9 +12,9 @@ from experiments.long_short_alignment.predictions import Correlations, Scalar
 from experiments.long_short_alignment.predictors import Predictors
 from experiments.long_short_alignment.run_table import Named, read_variant, summary_lines
 from synthlab.analysis.series import Settings
-from synthlab.config.base import Config
-from synthlab.config.registry import Registry
 from synthlab.errors import InputError
+from synthlab.runs.registry import Registry
+from synthlab.runs.run import Run
 from synthlab.storage.records import Record
 from synthlab.studies.evidence import NoEvidence, describe_left_out
 from synthlab.studies.grids import Cell, Grid, NameOrMember
@@ -42,8 +42,8 @@ class AlignmentStudy(Grid, Study):
         return {"": self}
 
     @property
-    def kind(self) -> type[Config] | None:
-        return self._analysis.kind
+    def run_class(self) -> type[Run] | None:
+        return self._analysis.run_class
 
     @property
     def _analysis(self) -> type[Analysis]:
@@ -116,7 +116,7 @@ class AlignmentStudy(Grid, Study):
         """Return the names of each run, by identity."""
         return {run.id: self.name_run(cell, run) for cell in plan.cells[""] for run in cell.configs}
 
-    def name_run(self, cell: Cell, config: Config) -> Named:
+    def name_run(self, cell: Cell, config: Run) -> Named:
         """Return the names of a run of a cell."""
         training = f"{cell.arm} {_describe_choice(config.encoding['name'], cell.chosen)}".strip()
         extended = not any("extension" in arm for arm in self.arms.values())
@@ -134,7 +134,7 @@ def _series(named: Named) -> str:
     return ", ".join(filter(None, (named.arm, named.variant)))
 
 
-def variant(config: Config, chosen: Mapping[str, Any], extended: bool = True) -> str:
+def variant(config: Run, chosen: Mapping[str, Any], extended: bool = True) -> str:
     """Return the name of a model: its extension or encoding, its fine-tuning, and other ``chosen`` settings.
 
     If not ``extended``, its encoding is used, for arms that differ in the extension.

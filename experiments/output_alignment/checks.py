@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from synthlab.analysis.series import plain_label
-from synthlab.regression.config import RunConfig
+from synthlab.numbers.run import NumbersRun
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence, logarithms
 
@@ -21,7 +21,7 @@ def _best_constant(evidence: Evidence, name: str) -> Float[np.ndarray, " L"]:
     With independent symbols of probability p it is p (1 - p) / l; with K ones, K uniform on 0..l, it is
     Var(K) / l^2 = (l + 2) / (12 l).
     """
-    config = cast(RunConfig, evidence.config(name))  # figures have no other kind of runs
+    config = cast(NumbersRun, evidence.config(name))  # figures have no other kind of runs
     l = np.arange(1, config.test_length + 1)  # noqa: E741 the paper's name for the length
     if config.inputs["name"] == "uniform_count":
         return (l + 2) / (12 * l)

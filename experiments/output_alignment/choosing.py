@@ -16,11 +16,11 @@ import pandas as pd
 import torch
 
 from synthlab.analysis.series import plain_label
-from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import data
-from synthlab.regression.evaluation import constant_loss
-from synthlab.regression.family import score
-from synthlab.regression.outrep import OUTREPS
+from synthlab.numbers.construction import data
+from synthlab.numbers.evaluation import constant_loss
+from synthlab.numbers.family import score
+from synthlab.numbers.outrep import OUTREPS
+from synthlab.numbers.run import NumbersRun
 from synthlab.rng import stream
 from synthlab.storage.records import Record
 from synthlab.studies.evidence import final_loss
@@ -87,7 +87,7 @@ def trials_of(records: Iterable[Record]) -> list[Trial]:
     """Return the trials of the finished ``records``; runs on shorter training lengths give the scores."""
     groups: dict[tuple[str, str], list[Record]] = {}
     for record in records:
-        config = cast(RunConfig, record.config)
+        config = cast(NumbersRun, record.config)
         groups.setdefault((config.task["name"], config.encoding["name"]), []).append(record)
     found = []
     for (task, encoding), group in groups.items():
@@ -126,7 +126,7 @@ def _table(values: Iterable[tuple[Record, float]]) -> pd.DataFrame:
     return pd.DataFrame(found).dropna()
 
 
-def shift_of_targets(config: RunConfig) -> float:
+def shift_of_targets(config: NumbersRun) -> float:
     """Return how far the mean of the mapped targets moves between the two longest training lengths.
 
     It is in standard deviations of the mapped targets over training. It is least for the map that flattens most,
@@ -162,11 +162,11 @@ def error_in_theory(outrep: str, shift: float, task: str, train_length: int, tes
     return float(expected_errors(outputs, task, built, largest, test_length)[0][-1])
 
 
-def _theory(config: RunConfig) -> float:
+def _theory(config: NumbersRun) -> float:
     outrep, task = config.outrep, config.task["name"]
     lengths = config.train_length, config.test_length
     return error_in_theory(outrep["name"], outrep["shift"], task, *lengths, config.evaluation.largest)
 
 
-def _config(record: Record) -> RunConfig:
-    return cast(RunConfig, record.config)
+def _config(record: Record) -> NumbersRun:
+    return cast(NumbersRun, record.config)

@@ -1,13 +1,13 @@
-"""The paper's figures: errors of models of regression tasks, and measurements inside these models."""
+"""The paper's figures: errors of models of number tasks, and measurements inside these models."""
 
 from typing import cast
 
 from experiments.output_alignment.inside import Inside
 from experiments.output_alignment.readout_plot import ReadoutPowers
 from experiments.output_alignment.regrets import Regrets
-from synthlab.config.registry import Registry
-from synthlab.regression.config import RunConfig
-from synthlab.regression.evaluation import constant_loss
+from synthlab.numbers.evaluation import constant_loss
+from synthlab.numbers.run import NumbersRun
+from synthlab.runs.registry import Registry
 from synthlab.studies.figures import Figure
 from synthlab.studies.plots import PLOTS, Plot
 
@@ -18,4 +18,4 @@ class NumberFigure(Figure):
     plots = Registry("plot", Plot, {**PLOTS, "inside": Inside, "readout": ReadoutPowers, "regrets": Regrets})
 
     def level(self, config):
-        return self.fit and self.fit * constant_loss(cast(RunConfig, config))  # these tasks have no other kind of runs
+        return self.fit and self.fit * constant_loss(cast(NumbersRun, config))  # these tasks have no other kind of runs

@@ -16,10 +16,10 @@ from torch import Tensor
 from synthlab.errors import InputError
 from synthlab.inspection.hooked import Hook
 from synthlab.inspection.interventions import replace_head
-from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import data, map_of
-from synthlab.regression.evaluation import test_sequences
-from synthlab.regression.trained import TrainedRegression
+from synthlab.numbers.construction import data, map_of
+from synthlab.numbers.evaluation import test_sequences
+from synthlab.numbers.run import NumbersRun
+from synthlab.numbers.trained import TrainedNumbers
 
 SEQUENCES = 64  # number of sequences of each length: half of them select the head
 REACH = 2  # multiple of the training length to which a line must at least be extrapolated
@@ -51,13 +51,13 @@ class Heads(NamedTuple):
     line_error: float
 
 
-def heads_of(model: TrainedRegression) -> Heads:
+def heads_of(model: TrainedNumbers) -> Heads:
     """Measure one model.
 
     Raises InputError for a model without heads, or one trained on fewer than two lengths or tested on fewer than
     trained on.
     """
-    config = cast(RunConfig, model.record.config)
+    config = cast(NumbersRun, model.record.config)
     if not 2 <= config.train_length <= config.test_length:
         raise InputError(
             f"train_length={config.train_length}: must be from 2 to test_length={config.test_length}, for heads to be "
@@ -92,7 +92,7 @@ def line_error(weights: Sequence[float], train_length: int) -> float:
     return float(abs((slope * len(inverse) + offset) / inverse[-1] - 1))
 
 
-def _means(model: TrainedRegression, x: Int[Tensor, "N L"]) -> Float[Tensor, "layers H d"]:
+def _means(model: TrainedNumbers, x: Int[Tensor, "N L"]) -> Float[Tensor, "layers H d"]:
     """Return the output of each head at EOS, averaged over lengths and sequences."""
     layers, sums = range(len(model.hooked.model.blocks)), []
     for k in range(1, x.shape[1] + 1):
@@ -101,19 +101,19 @@ def _means(model: TrainedRegression, x: Int[Tensor, "N L"]) -> Float[Tensor, "la
     return torch.stack(sums).mean(0)
 
 
-def _bos_weights(model: TrainedRegression, x: Int[Tensor, "N L"], main: Place) -> list[float]:
+def _bos_weights(model: TrainedNumbers, x: Int[Tensor, "N L"], main: Place) -> list[float]:
     """Return a head's weight on BOS at EOS, at each length, averaged over sequences."""
     layer, head = main
     prefixes = (x[:, :k] for k in range(1, x.shape[1] + 1))
     return [model.run_with_cache(each)[1]["pattern", layer][:, head, -1, 0].mean().item() for each in prefixes]
 
 
-def _unexplained(model: TrainedRegression, x: Int[Tensor, "N L"], hooks: Sequence[Hook]) -> float:
+def _unexplained(model: TrainedNumbers, x: Int[Tensor, "N L"], hooks: Sequence[Hook]) -> float:
     """Return the fraction of the variance of the mapped targets that outputs do not explain, under ``hooks``.
 
     It is measured at training lengths.
     """
-    config = cast(RunConfig, model.record.config)
+    config = cast(NumbersRun, model.record.config)
     (task, _, _), outrep = data(config), map_of(model.module, 0, config)
     lengths = range(1, config.train_length + 1)
     outputs = torch.stack([model.run_with_hooks(x[:, :k], hooks).output for k in lengths], 1).double()

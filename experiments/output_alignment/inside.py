@@ -7,7 +7,7 @@ import pandas as pd
 
 from experiments.output_alignment.heads import SEQUENCES, Heads, heads_of
 from synthlab.analysis.tables import seeds_note
-from synthlab.regression.trained import TrainedRegression
+from synthlab.numbers.trained import TrainedNumbers
 from synthlab.storage.records import Record
 from synthlab.studies.plots import Heat
 from synthlab.training.devices import use_one_thread
@@ -66,6 +66,6 @@ def measure_heads(records: Sequence[Record], measure: Measure) -> list[float]:
         key = record.config.id, str(record.environment)
         if key not in _measured:
             with use_one_thread():  # a second thread costs small models more than it gains
-                _measured[key] = heads_of(cast(TrainedRegression, record.model()))
+                _measured[key] = heads_of(cast(TrainedNumbers, record.model()))
         found.append(getattr(_measured[key], measure))
     return found

@@ -32,7 +32,7 @@ from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.around import Around
 from synthlab.models.encodings.base import Dims
-from synthlab.regression.config import RunConfig
+from synthlab.numbers.run import NumbersRun
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence, logarithms
 from synthlab.studies.verdicts import Claims
@@ -118,7 +118,7 @@ def _tabulate(evidence: Evidence) -> dict[float, pd.DataFrame]:
     columns: dict[float, dict[float, pd.Series]] = {}
     for name in evidence.names:
         if evidence.records[name]:
-            config = cast(RunConfig, evidence.config(name))
+            config = cast(NumbersRun, evidence.config(name))
             errors = logarithms(evidence.beyond(name)).mean(axis="columns", skipna=False)
             columns.setdefault(config.encoding["q"], {})[-config.outrep["p"]] = errors
     return {q: pd.DataFrame(errors).sort_index(axis="columns") for q, errors in columns.items()}

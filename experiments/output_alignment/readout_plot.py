@@ -6,7 +6,7 @@ from pydantic import PositiveInt
 
 from synthlab.analysis.tables import HORIZON, aggregate_seeds, band_note, make_table, metric_of
 from synthlab.errors import InputError
-from synthlab.regression.config import RunConfig
+from synthlab.numbers.run import NumbersRun
 from synthlab.studies.plots import Plot, Series, check_lengths
 
 SETTINGS = {"encoding.q", "outrep.p"}
@@ -71,7 +71,7 @@ class ReadoutPowers(Plot):
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xticks(powers, [f"{-power:g}" for power in powers], fontsize="small")
         axes.set_xlabel("power $p$ of $f(x) = x^p$")
-        axes.set_ylabel(f"{metric_of([RunConfig], drawn['metric'].iloc[0]).meaning}\nat length {self.length}")
+        axes.set_ylabel(f"{metric_of([NumbersRun], drawn['metric'].iloc[0]).meaning}\nat length {self.length}")
 
     def note(self, drawn):
         return (

@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 
 from synthlab.analysis.series import plain_label
-from synthlab.regression.config import RunConfig
+from synthlab.numbers.run import NumbersRun
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence, NoEvidence
 from synthlab.studies.verdicts import Claims
@@ -30,23 +30,23 @@ TASKS = {
 }
 
 
-def _has_decay(config: RunConfig) -> bool:
+def _has_decay(config: NumbersRun) -> bool:
     return config.protocol.weight_decay > 0
 
 
-def _has_curriculum(config: RunConfig) -> bool:
+def _has_curriculum(config: NumbersRun) -> bool:
     return config.curriculum is not None
 
 
-CONFOUNDERS: dict[str, tuple[str, Callable[[RunConfig], bool]]] = {
+CONFOUNDERS: dict[str, tuple[str, Callable[[NumbersRun], bool]]] = {
     "decay": ("weight decay", _has_decay),
     "curriculum": ("a curriculum from short to long sequences", _has_curriculum),
 }
 
 
-def _checks(evidence: Evidence, has: Callable[[RunConfig], bool], low: float, high: float) -> list[Check]:
+def _checks(evidence: Evidence, has: Callable[[NumbersRun], bool], low: float, high: float) -> list[Check]:
     """Return a check of each series that has the confounder, against the one that has none."""
-    configs = {name: cast(RunConfig, evidence.config(name)) for name in evidence.names}
+    configs = {name: cast(NumbersRun, evidence.config(name)) for name in evidence.names}
     plain = [name for name, config in configs.items() if not (_has_decay(config) or _has_curriculum(config))]
     changed = [name for name, config in configs.items() if has(config)]
     if len(plain) != 1 or not changed:

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from experiments.sequences.published import RANGE
 from synthlab.analysis.plotting import Drawing, draw_lines
 from synthlab.analysis.tables import band_note, curves
-from synthlab.sequences.config import METRICS
+from synthlab.sequences.run import METRICS
 from synthlab.storage.records import Record
 from synthlab.studies.plots import Series, tabulate_runs
 from synthlab.styles import Style

@@ -9,9 +9,9 @@ import pandas as pd
 from omegaconf import OmegaConf
 from pydantic import BaseModel, Field, model_validator
 
-from synthlab.config.base import Length
-from synthlab.config.registry import STRICT, validate
-from synthlab.sequences.config import Bin
+from synthlab.runs.registry import STRICT, validate
+from synthlab.runs.run import Length
+from synthlab.sequences.run import Bin
 
 Exact = Annotated[float, Field(ge=0, le=1)]
 Quantiles = Annotated[list[Length], Field(min_length=2)]

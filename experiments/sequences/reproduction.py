@@ -14,8 +14,8 @@ from experiments.sequences.comparison import by_theory, compare_published, forma
 from experiments.sequences.published import RANGE, read_published
 from synthlab.analysis.plotting import Drawn
 from synthlab.analysis.series import Settings, find_style
-from synthlab.config.registry import STRICT, describe_unknown
 from synthlab.errors import InputError
+from synthlab.runs.registry import STRICT, describe_unknown
 from synthlab.storage.records import Record
 from synthlab.studies.evidence import describe_left_out, fitting_of
 from synthlab.studies.grids import Cell, Grid, Values

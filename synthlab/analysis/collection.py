@@ -13,15 +13,15 @@ import pyarrow.compute as pc
 
 from synthlab.analysis.conditions import Condition, Where, check, conditions
 from synthlab.analysis.tables import ENVIRONMENT, join_tags
-from synthlab.config.base import kind_of
-from synthlab.errors import DamagedRecord, OlderRecord, UnknownKind
+from synthlab.errors import DamagedRecord, OlderRecord, UnknownFamily
+from synthlab.runs.run import run_type
 from synthlab.storage.records import COLUMNS, SEEDS, Failure, flatten
 from synthlab.storage.store import Store
 
 PART = 2048  # number of runs in memory at a time
 # Columns before and after the settings; metrics are last.
-FIRST, LAST = ("id", "kind", "status", "weights", "tag", *ENVIRONMENT), ("error", "diverged_at", "length")
-TYPES = dict.fromkeys(("id", "kind", "status", "tag", "error", *ENVIRONMENT), "string") | {"weights": "boolean"}
+FIRST, LAST = ("id", "family", "status", "weights", "tag", *ENVIRONMENT), ("error", "diverged_at", "length")
+TYPES = dict.fromkeys(("id", "family", "status", "tag", "error", *ENVIRONMENT), "string") | {"weights": "boolean"}
 TYPES |= dict.fromkeys(("diverged_at", "length", *SEEDS), "Int64")
 
 
@@ -41,7 +41,7 @@ class Collection:
     """The runs of a store that fulfil conditions: a row for each run and test length.
 
     The constructor reads all settings, each text once, and decides which columns there are (``kinds``: pandas' type by
-    name). ``unknown`` counts the records of each unknown kind. Raises InputError for a condition on a column that no
+    name). ``unknown`` counts the records of each unknown family. Raises InputError for a condition on a column that no
     run has.
     """
 
@@ -56,8 +56,8 @@ class Collection:
         self._damaged_failures: list[str] = []
         texts: dict[str, dict[str, Any]] = {}  # settings by dotted key
         present: set[str] = set()
-        for rows in self.store.rows(None, ["id", "kind", "results_version", "settings"]):
-            kind = rows["kind"][0].as_py()  # a file has runs of one kind and version
+        for rows in self.store.rows(None, ["id", "family", "results_version", "settings"]):
+            kind = rows["family"][0].as_py()  # a file has runs of one kind and version
             self._find_version(kind, len(rows))
             if self._is_present(rows):
                 present.add(kind)
@@ -72,8 +72,8 @@ class Collection:
                 types.setdefault(name, set()).add(type(value))
         names = {name: TYPES.get(name) or _kind(found) for name, found in types.items()}
         self._settings = pd.DataFrame(every).reindex(columns=list(names)).astype(names)
-        kinds = sorted({*present, *(each.config.kind for each in self._failures)})
-        measures = [kind_of({"kind": kind}).measures() for kind in kinds]
+        kinds = sorted({*present, *(each.config.family for each in self._failures)})
+        measures = [run_type(kind).measures() for kind in kinds]
         metrics = dict.fromkeys(["length", *(name for each in measures for name in each.metrics)], "float64")
         self._measured = metrics | {"length": "Int64"}
         self.kinds = {name: TYPES[name] for name in FIRST} | names | {name: TYPES[name] for name in LAST}
@@ -121,24 +121,24 @@ class Collection:
         return whole.drop(columns=spare)
 
     def warnings(self) -> list[str]:
-        """Return a line on the damaged files that were found so far, and one for each unknown kind."""
+        """Return a line on the damaged files that were found so far, and one for each unknown family."""
         lines = [f"{len(self.damaged)} damaged files are left out: {'; '.join(self.damaged)}"] * bool(self.damaged)
         return lines + self.unknown_lines()
 
     def unknown_lines(self) -> list[str]:
-        """Return a line for each unknown kind, whose records are left out."""
-        return [f"unknown kind: {line}: {number} records left out" for line, number in self.unknown.items()]
+        """Return a line for each unknown family, whose records are left out."""
+        return [f"unknown family: {line}: {number} records left out" for line, number in self.unknown.items()]
 
     def _find_version(self, kind: str, number: int) -> None:
         """Note the present results version of a kind of runs; of an unknown one count the records."""
         try:
-            self._versions[kind] = kind_of({"kind": kind}).results_version
-        except UnknownKind as error:
+            self._versions[kind] = run_type(kind).results_version
+        except UnknownFamily as error:
             self.unknown[str(error)] += number
 
     def _is_present(self, rows: pa.Table) -> bool:
         """Return True if the rows of a file are of a known kind and its present results version."""
-        return self._versions.get(rows["kind"][0].as_py()) == rows["results_version"][0].as_py()
+        return self._versions.get(rows["family"][0].as_py()) == rows["results_version"][0].as_py()
 
     def _read_failures(self) -> Iterator[Failure]:
         failed = self.store.ids("failed")
@@ -148,7 +148,7 @@ class Collection:
                 yield self.store.read_failure(identity)
             except OlderRecord:
                 pass
-            except UnknownKind as error:
+            except UnknownFamily as error:
                 self.unknown[str(error)] += 1
             except DamagedRecord as error:
                 self._damaged_failures.append(str(error))
@@ -168,7 +168,7 @@ class Collection:
         """Return a row for each run, without what is measured by length."""
         places = pc.index_in(rows["settings"], pa.array(self._texts, pa.string())).to_numpy()
         environments = {text: json.loads(text) for text in rows["environment"].unique().to_pylist()}
-        columns: dict[str, Any] = {name: rows[name].to_pylist() for name in ("id", "kind", "status")}
+        columns: dict[str, Any] = {name: rows[name].to_pylist() for name in ("id", "family", "status")}
         columns |= {name: _integers(rows[name]) for name in ("diverged_at", "horizon", *SEEDS) if name in self.kinds}
         made = [environments[text] for text in rows["environment"].to_pylist()]
         columns |= {name: [each.get(name) for each in made] for name in ENVIRONMENT}
@@ -177,7 +177,7 @@ class Collection:
         return self._type(self._settings.take(places).reset_index(drop=True).assign(**columns))
 
     def _make_row(self, failure: Failure) -> dict[str, Any]:
-        about = {"id": failure.config.id, "kind": failure.config.kind, "status": "failed", "weights": False}
+        about = {"id": failure.config.id, "family": failure.config.family, "status": "failed", "weights": False}
         about["tag"] = join_tags(self.store.tags.get(failure.config.id, ()))
         about |= {name: failure.environment.get(name) for name in ENVIRONMENT}
         return about | flatten(failure.config.model_dump()) | {"error": failure.error}

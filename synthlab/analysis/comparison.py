@@ -14,20 +14,20 @@ from synthlab.analysis.tables import (
     STEP,
     TRAINING_LOSS,
     band_note,
+    families_of,
     find_lacking,
     find_varying,
-    groups_of_kinds,
-    kinds_of,
+    groups_of_families,
     mark_followers,
     metric_of,
     primary_of,
 )
-from synthlab.config.base import Config
-from synthlab.config.registry import describe_unknown, show
 from synthlab.errors import InputError
 from synthlab.metrics import Metric
+from synthlab.runs.registry import describe_unknown, show
+from synthlab.runs.run import Run
 
-NEEDED = ("id", "kind", "status", "train_length", "seed", "length")
+NEEDED = ("id", "family", "status", "train_length", "seed", "length")
 MOST_SERIES, MOST_PANELS = 35, 24  # the most series with distinct styles, and the most panels
 
 Names = str | Sequence[str] | None
@@ -75,12 +75,12 @@ def gather_points(
     runs = known.runs
     if runs.empty:
         raise InputError("table: there is no finished run to plot")
-    kinds, settings = kinds_of(runs), known.settings
-    metric = (TRAINING_LOSS if x == STEP else primary_of(kinds)) if metric is None else metric
-    _check_request(known, kinds, metric, x, by or [], facet, length)
-    measured = metric_of(kinds, metric)
+    families, settings = families_of(runs), known.settings
+    metric = (TRAINING_LOSS if x == STEP else primary_of(families)) if metric is None else metric
+    _check_request(known, families, metric, x, by or [], facet, length)
+    measured = metric_of(families, metric)
     has_x = settings[x].astype(object).replace("", None).notna() if x in settings else pd.Series(True, runs.index)
-    others = runs["kind"].isin(find_lacking(kinds, metric))
+    others = runs["family"].isin(find_lacking(families, metric))
     left_out = [_runs(count, f"{status} ") for status, count in known.unfinished.most_common()]
     lost = {f"without {metric}": others}
     lost |= {f"not tested at length {each:g}": ~others & ~runs[tested_at(each)] for each in lengths}
@@ -103,7 +103,7 @@ def gather_points(
     tested = " to ".join(dict.fromkeys(f"{each:.0f}" for each in (tested.min(axis=None), tested.max(axis=None))))
     points = _aggregate(known, kept.to_numpy(), settings, [*dict.fromkeys([*by, *facet])], x, unnamed)
     values = list(zip(*(points[column] for column in by), strict=True))
-    series = {each: _series(by, each, groups_of_kinds(kinds)) for each in set(values)}
+    series = {each: _series(by, each, groups_of_families(families)) for each in set(values)}
     points["series"] = [series[each] for each in values] or "all runs"
     keys = ["series", *facet, *by, x, "pooled"]
     if x == "length" and "train_length" not in keys:  # shade and mark the longest train_length
@@ -157,7 +157,7 @@ def _read_lengths(length: Lengths) -> list[tuple[Any, float]]:
 
 def _check_request(
     known: Gathered,
-    kinds: list[type[Config]],
+    families: list[type[Run]],
     metric: str,
     x: str,
     by: list[str],
@@ -165,7 +165,7 @@ def _check_request(
     length: Lengths,
 ) -> None:
     """Raise InputError with a line for each unknown or unsuitable name or length."""
-    metrics = {name for kind in kinds for name in kind.measures().metrics}
+    metrics = {name for family in families for name in family.measures().metrics}
     numeric = sorted(known.numeric.items(), key=lambda item: item[0] == HORIZON)
     measures = [name for name, filled in numeric if name not in NEEDED and (filled or name in metrics)]
     columns = ["length", *[STEP] * (STEP in known.numeric), *known.setting_names]

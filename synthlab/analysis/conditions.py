@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from synthlab.config.registry import did_you_mean, show
 from synthlab.errors import InputError
+from synthlab.runs.registry import did_you_mean, show
 
 COMPARED = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 OPERATORS = ("=", "!=", *COMPARED)

@@ -13,8 +13,8 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_extension_array_dtype, is_numeric_dtype, union_categoricals
 
 from synthlab.analysis.collection import Part
-from synthlab.analysis.tables import HORIZON, STEP, TRAINING_LOSS, is_setting, kinds_of, primary_of
-from synthlab.config.base import Config
+from synthlab.analysis.tables import HORIZON, STEP, TRAINING_LOSS, families_of, is_setting, primary_of
+from synthlab.runs.run import Run
 
 
 class Gathered:
@@ -63,7 +63,7 @@ class Gathered:
     def runs(self) -> pd.DataFrame:
         """A row for each finished run.
 
-        It has the run's ``kind`` and ``train_length``, the ``longest`` length it was tested to, the ``first`` and the
+        It has the run's ``family`` and ``train_length``, the ``longest`` length it was tested to, the ``first`` and the
         ``last`` length with a value, whether rows were ``chosen``, whether one of these is ``not_finite``, and for each
         of the requested lengths whether it was tested there.
         """
@@ -91,27 +91,27 @@ class Gathered:
         self.unfinished.update(part.runs["status"].iloc[unfinished])
         runs, run = part.runs.iloc[present].reset_index(drop=True), np.searchsorted(present, part.places[finished])
         rows = part.measured[finished].reset_index(drop=True).astype({"length": int})
-        kinds = kinds_of(runs)
+        families = families_of(runs)
         for name in dict.fromkeys([*map(str, runs), *map(str, rows)]):
             column = rows[name] if name in rows else runs[name]
-            if is_numeric(column) and not is_setting(kinds, name):
+            if is_numeric(column) and not is_setting(families, name):
                 self.numeric[name] = self.numeric.get(name, False) or bool(column.notna().any())
-        metric = self.metric or (TRAINING_LOSS if self.x == STEP else primary_of(kinds) if kinds else "")
+        metric = self.metric or (TRAINING_LOSS if self.x == STEP else primary_of(families) if families else "")
         source = part.measured if metric in part.measured else part.runs
         values = source[metric] if metric in source else pd.Series(np.nan, index=source.index)
         values = _convert_numbers(values) if is_numeric(values) else pd.Series(np.nan, index=source.index)
         self._types.add(values.dtype)
         if len(runs):
             values = values.to_numpy()[finished if source is part.measured else part.places[finished]]
-            self._add_settings(runs, kinds)
-            self._add_values(runs, kinds, rows, run, metric, values)
+            self._add_settings(runs, families)
+            self._add_values(runs, families, rows, run, metric, values)
             self._count += len(runs)
 
-    def _add_settings(self, runs: pd.DataFrame, kinds: list[type[Config]]) -> None:
-        settings = [name for name in map(str, runs) if is_setting(kinds, name)]
+    def _add_settings(self, runs: pd.DataFrame, families: list[type[Run]]) -> None:
+        settings = [name for name in map(str, runs) if is_setting(families, name)]
         self._columns |= dict.fromkeys(map(str, runs))
         self._settings.update(settings)
-        numbers = [name for name in settings if name in (self.x, *Config.SEEDS) and is_numeric(runs[name])]
+        numbers = [name for name in settings if name in (self.x, *Run.SEEDS) and is_numeric(runs[name])]
         self._numbers.append(pd.DataFrame({name: _convert_numbers(runs[name]) for name in numbers}, index=runs.index))
         texts = {name: _to_category(runs[name]) for name in settings if name not in numbers}
         self._texts.append(pd.DataFrame(texts, index=runs.index))
@@ -119,7 +119,7 @@ class Gathered:
     def _add_values(
         self,
         runs: pd.DataFrame,
-        kinds: list[type[Config]],
+        families: list[type[Run]],
         rows: pd.DataFrame,
         run: np.ndarray,
         metric: str,
@@ -129,7 +129,7 @@ class Gathered:
         self.tested.update(np.unique(lengths).tolist())
         longest = pd.Series(lengths).groupby(run).max()
         chosen = np.ones(len(rows), bool)
-        if not self._is_by_length(kinds, metric, pd.Series(values), run):
+        if not self._is_by_length(families, metric, pd.Series(values), run):
             chosen[:] = False
             chosen[np.unique(run, return_index=True)[1]] = True
         else:
@@ -138,7 +138,7 @@ class Gathered:
                 chosen = np.isin(lengths, self.lengths) if self.lengths else lengths == longest.to_numpy()[run]
         finite = np.isfinite(values.astype(float))
         plotted = pd.Series(lengths)[chosen & finite].groupby(run[chosen & finite])
-        about = {"kind": _to_category(runs["kind"]), "train_length": runs["train_length"].to_numpy(int)}
+        about = {"family": _to_category(runs["family"]), "train_length": runs["train_length"].to_numpy(int)}
         about |= {"longest": longest, "first": plotted.min(), "last": plotted.max()}
         masks = {"chosen": chosen, "not_finite": chosen & ~finite}
         masks |= {tested_at(length): lengths == length for length in self.lengths}
@@ -151,8 +151,8 @@ class Gathered:
             key = place if isinstance(place, tuple) else (place,)
             self.values[key].append((run[index], values[index]))
 
-    def _is_by_length(self, kinds: list[type[Config]], metric: str, values: pd.Series, run: np.ndarray) -> bool:
-        if metric == HORIZON or any(metric in kind.measures().metrics for kind in kinds):
+    def _is_by_length(self, families: list[type[Run]], metric: str, values: pd.Series, run: np.ndarray) -> bool:
+        if metric == HORIZON or any(metric in family.measures().metrics for family in families):
             return metric != HORIZON
         return bool(values.groupby(run).nunique().max() > 1)
 

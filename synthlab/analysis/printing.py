@@ -7,8 +7,8 @@ import pandas as pd
 
 from synthlab.analysis.conditions import to_text
 from synthlab.analysis.tables import curves, label_series, make_table
-from synthlab.config.base import Config
 from synthlab.errors import escape
+from synthlab.runs.run import Run
 from synthlab.storage.records import Record
 
 
@@ -75,7 +75,7 @@ def _headline(records: Sequence[Record]) -> str:
 
     groups = {group: texts(group) for record in records for group in record.config.groups()}
     same = [f"{group}={values[0]}" for group, values in groups.items() if len(values) == 1 and values != ["null"]]
-    own = [name for name in Config.SEEDS[1:] if any(each.get(name, each["seed"]) != each["seed"] for each in settings)]
+    own = [name for name in Run.SEEDS[1:] if any(each.get(name, each["seed"]) != each["seed"] for each in settings)]
     lists = [f"{name}={', '.join(texts(name))}" for name in ("train_length", "seed", *own)]
     return f"{len(records)} run{'s' * (len(records) > 1)}: {' '.join([*same, *lists])}"
 

@@ -10,9 +10,9 @@ import pandas as pd
 from synthlab.analysis import printing, tables
 from synthlab.analysis.collection import Collection
 from synthlab.analysis.conditions import Where
-from synthlab.config.argument_checks import check_arguments, shorten
-from synthlab.config.picture_files import check_picture, save_picture
 from synthlab.errors import InputError
+from synthlab.runs.argument_checks import check_arguments, shorten
+from synthlab.runs.picture_files import check_picture, save_picture
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
 from synthlab.styles import RC
@@ -46,8 +46,8 @@ class Records(list[Record]):
 
         Returns:
             A row for each run and test length; a diverged run has a single row, without length. The columns are ``id``,
-            ``kind``, ``status``, ``weights`` (True if they were saved), the config (``task``, ``encoding``,
-            ``model.width``, ``seed``, ...), ``length``, the metrics (``mse`` and others for regression, ``exact`` and
+            ``family``, ``status``, ``weights`` (True if they were saved), the config (``task``, ``encoding``,
+            ``model.width``, ``seed``, ...), ``length``, the metrics (``mse`` and others for numbers, ``exact`` and
             others for sequence tasks, ``loss`` and others for languages) and ``horizon``.
         """
         return tables.make_table(self)
@@ -119,7 +119,7 @@ def load_records(results: str | os.PathLike[str] = "results", where: Where = Non
         InputError: A condition cannot be read, or is on a column that no run has.
 
     Warns:
-        UserWarning: Some records are damaged or of an unknown kind; the warning names them, and the table omits them.
+        UserWarning: Some records are damaged or of an unknown family; the warning names them, and the table omits them.
 
     Example:
         >>> import synthlab

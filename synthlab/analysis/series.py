@@ -6,7 +6,7 @@ from functools import cache
 from itertools import cycle
 from typing import Any
 
-from synthlab.config.families import class_groups, families, kind_of_family
+from synthlab.runs.conf_files import class_groups, families, run_type
 from synthlab.styles import LINES, MARKERS, OTHERS, Style, ramp
 
 # The settings that distinguish a series. An arm, settings with a name of their own, is a mapping with that ``name``.
@@ -61,7 +61,7 @@ VALUES = {
 @cache
 def _styles() -> dict[str, Style]:
     """Return the styles that the lab's classes carry, by the member's name."""
-    groups = [kind_of_family(family).load_family().groups for family in families()]
+    groups = [run_type(family).load_family().groups for family in families()]
     members = [member for group in groups for registry in group.values() for member in registry.items()]
     return {name: made.style for name, made in members if "style" in vars(made)}
 

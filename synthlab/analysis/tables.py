@@ -6,9 +6,9 @@ from typing import Any
 import pandas as pd
 
 from synthlab.analysis.conditions import to_text
-from synthlab.config.base import Config, kind_of
 from synthlab.errors import InputError
 from synthlab.metrics import Measures, Metric
+from synthlab.runs.run import Run, run_type
 from synthlab.storage.records import Record
 
 HORIZON = "horizon"
@@ -59,10 +59,10 @@ def find_varying(table: pd.DataFrame) -> list[str]:
     """Return the settings in which the runs of ``table`` differ, except ``seed`` and seeds that equal it.
 
     A group's keys count only where they differ under the same name: ``encoding.table`` adds nothing to ``encoding``,
-    nor does a shift that follows from task and map. A table without ``kind`` has only settings.
+    nor does a shift that follows from task and map. A table without ``family`` has only settings.
     """
-    kinds = kinds_of(table) if "kind" in table else None
-    settings = [c for c in table.columns if c != "seed" and (kinds is None or is_setting(kinds, c))]
+    families = families_of(table) if "family" in table else None
+    settings = [c for c in table.columns if c != "seed" and (families is None or is_setting(families, c))]
     differing = [column for column in settings if count_distinct(table[column]) > 1]
     return [column for column in differing if not (_follows_from_name(table, column) or follows_seed(table, column))]
 
@@ -75,8 +75,8 @@ def label_series(table: pd.DataFrame) -> pd.Series:
     """
     columns, table = find_varying(table), mark_followers(table)
     if not columns:
-        return table["task" if "task" in table else "kind"]
-    if len(columns) == 1 and columns[0] in groups_of_kinds(kinds_of(table)):
+        return table["task" if "task" in table else "family"]
+    if len(columns) == 1 and columns[0] in groups_of_families(families_of(table)):
         return table[columns[0]]
     pairs = [column + "=" + table[column].map(to_text) for column in columns]
     # The stubs of pandas lack lists of columns.
@@ -85,7 +85,7 @@ def label_series(table: pd.DataFrame) -> pd.Series:
 
 def describe_series(table: pd.DataFrame) -> Mapping[str, Mapping[Any, Any]]:
     """Return the settings that distinguish each series of ``label_series``, by its name."""
-    columns = find_varying(table) or ["task" if "task" in table else "kind"]
+    columns = find_varying(table) or ["task" if "task" in table else "family"]
     settings = mark_followers(table)[columns].astype(object).where(table[columns].notna(), None)
     return dict(zip(label_series(table), settings.to_dict("records"), strict=True))
 
@@ -151,7 +151,7 @@ def follows_seed(table: pd.DataFrame, column: str) -> bool:
 
     Kinds of runs that lack the column have no separate seed.
     """
-    if column not in Config.SEEDS:
+    if column not in Run.SEEDS:
         return False
     own, seed = (pd.to_numeric(table[name], errors="coerce") for name in (column, "seed"))
     return bool((own.isna() | (own == seed)).all())
@@ -165,7 +165,7 @@ def mark_followers(table: pd.DataFrame) -> pd.DataFrame:
     test sequences follow the seed, the run of seed 0 counts as one with ``test_seed=0``.
     """
     texts: dict[str, pd.Series] = {}
-    for column in (name for name in Config.SEEDS[1:] if name in table and not follows_seed(table, name)):
+    for column in (name for name in Run.SEEDS[1:] if name in table and not follows_seed(table, name)):
         own, seed = (pd.to_numeric(table[name], errors="coerce") for name in (column, "seed"))
         follow = (own == seed) & (seed.groupby(own).transform("nunique") == 1)
         if own[follow].nunique() > 1:
@@ -175,7 +175,12 @@ def mark_followers(table: pd.DataFrame) -> pd.DataFrame:
 
 def run_row(record: Record) -> dict[str, Any]:
     """Return the row of a run without its metrics by length."""
-    run = {"id": record.config.id, "kind": record.config.kind, "status": record.status, "weights": bool(record.weights)}
+    run = {
+        "id": record.config.id,
+        "family": record.config.family,
+        "status": record.status,
+        "weights": bool(record.weights),
+    }
     run["tag"] = join_tags(record.tags)
     run |= {name: record.environment.get(name) for name in ENVIRONMENT} | record.settings()
     if record.diverged_at is not None:
@@ -189,64 +194,66 @@ def join_tags(tags: Sequence[str]) -> str | None:
 
 
 def horizon_of(record: Record) -> dict[str, int]:
-    """Return the ``horizon`` of a finished run; empty for kinds of runs without one."""
+    """Return the ``horizon`` of a finished run; empty for families of runs without one."""
     return {} if record.horizon is None else {"horizon": record.horizon}
 
 
-def kinds_of(table: pd.DataFrame) -> list[type[Config]]:
-    """Return the kinds of the runs in ``table``, by its column ``kind``. Raises UnknownKind."""
-    return [kind_of({"kind": name}) for name in table["kind"].unique()]
+def families_of(table: pd.DataFrame) -> list[type[Run]]:
+    """Return the families of the runs in ``table``, by its column ``family``. Raises UnknownFamily."""
+    return [run_type(name) for name in table["family"].unique()]
 
 
-def is_setting(kinds: Iterable[type[Config]], column: object) -> bool:
-    """Return whether ``column`` is a setting of runs of any of ``kinds``."""
+def is_setting(families: Iterable[type[Run]], column: object) -> bool:
+    """Return whether ``column`` is a setting of runs of any of ``families``."""
     name = str(column).split(".")[0]
-    return name != "kind" and any(name in kind.model_fields for kind in kinds)
+    return name != "family" and any(name in family.model_fields for family in families)
 
 
-def groups_of_kinds(kinds: Iterable[type[Config]]) -> list[str]:
-    """Return the config groups of runs of ``kinds``: a series that differs in one alone is called by its member."""
-    return list(dict.fromkeys(group for kind in kinds for group in kind.groups()))
+def groups_of_families(families: Iterable[type[Run]]) -> list[str]:
+    """Return the config groups of runs of ``families``: a series that differs in one alone is called by its member."""
+    return list(dict.fromkeys(group for family in families for group in family.groups()))
 
 
-def metric_of(kinds: Iterable[type[Config]], name: str) -> Metric:
-    """Return the meaning of ``name`` for runs of ``kinds``: a metric, the horizon, or a column of the user.
+def metric_of(families: Iterable[type[Run]], name: str) -> Metric:
+    """Return the meaning of ``name`` for runs of ``families``: a metric, the horizon, or a column of the user.
 
     Raises InputError for a metric that means several things.
     """
-    kinds = list(kinds)
+    families = list(families)
     if name == HORIZON:
-        criteria = dict.fromkeys(criterion for kind in kinds if (criterion := kind.measures().criterion))
+        criteria = dict.fromkeys(criterion for family in families if (criterion := family.measures().criterion))
         return Metric(f"length up to which the {', or the '.join(criteria)}", "higher")
     if name == TRAINING_LOSS:
         return Metric("training loss", "lower", "log")
-    meanings = {m.metrics[name]: kind for kind in kinds if name in (m := kind.measures()).metrics}
+    meanings = {m.metrics[name]: family for family in families if name in (m := family.measures()).metrics}
     if len(meanings) > 1:
-        each = "; ".join(f"with {kind.answer} for an answer: {metric.meaning}" for metric, kind in meanings.items())
+        each = "; ".join(f"with {family.answer} for an answer: {metric.meaning}" for metric, family in meanings.items())
         raise InputError(
             f"metric={name}: has different meanings for these runs, which cannot share an axis ({each}); "
-            f"{_suggest_choices(kinds)}"
+            f"{_suggest_choices(families)}"
         )
     return next(iter(meanings), Metric(name))
 
 
-def primary_of(kinds: Iterable[type[Config]]) -> str:
-    """Return the primary metric of runs of ``kinds``. Raises InputError if they have none in common."""
-    kinds = list(kinds)
-    primary = {(m.primary, m.metrics[m.primary]): kind for kind in kinds if (m := kind.measures())}
+def primary_of(families: Iterable[type[Run]]) -> str:
+    """Return the primary metric of runs of ``families``. Raises InputError if they have none in common."""
+    families = list(families)
+    primary = {(m.primary, m.metrics[m.primary]): family for family in families if (m := family.measures())}
     if len(primary) > 1:
-        each = ", ".join(f"{name} with {kind.answer} for an answer" for (name, _), kind in primary.items())
+        each = ", ".join(f"{name} with {family.answer} for an answer" for (name, _), family in primary.items())
         raise InputError(
-            f"metric: must be given: the runs have no primary metric in common ({each}); {_suggest_choices(kinds)}"
+            f"metric: must be given: the runs have no primary metric in common ({each}); {_suggest_choices(families)}"
         )
     return next(iter(primary))[0]
 
 
-def find_lacking(kinds: Iterable[type[Config]], name: str) -> list[str]:
-    """Return the kinds, by name, whose runs lack the metric ``name`` that others have."""
-    names = {kind.model_fields["kind"].default: _names(kind.measures()) for kind in kinds}
+def find_lacking(families: Iterable[type[Run]], name: str) -> list[str]:
+    """Return the families, by name, whose runs lack the metric ``name`` that others have."""
+    names = {family.model_fields["family"].default: _names(family.measures()) for family in families}
     return (
-        [kind for kind, own in names.items() if name not in own] if any(name in own for own in names.values()) else []
+        [family for family, own in names.items() if name not in own]
+        if any(name in own for own in names.values())
+        else []
     )
 
 
@@ -254,8 +261,8 @@ def _names(measures: Measures) -> list[str]:
     return [*measures.metrics, *[HORIZON] * (measures.criterion is not None)]
 
 
-def _suggest_choices(kinds: list[type[Config]]) -> str:
-    first, *others = (kind.measures() for kind in kinds)
+def _suggest_choices(families: list[type[Run]]) -> str:
+    first, *others = (family.measures() for family in families)
     shared = [
         name
         for name in _names(first)

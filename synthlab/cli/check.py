@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from synthlab.cli.arguments import Parser, exit_on_input_error
-from synthlab.config.families import families, kind_of_family, tasks_of
-from synthlab.config.registry import Registry, find_class
 from synthlab.errors import InputError, format_error
 from synthlab.output import say
+from synthlab.runs.conf_files import families, run_type, tasks_of
+from synthlab.runs.registry import Registry, find_class
 
 if TYPE_CHECKING:
-    from synthlab.config.base import Config
     from synthlab.models.laws import Law
+    from synthlab.runs.run import Run
 
 # The training that a class is tried in: a few steps, with settings that the command line may replace.
 SHORT = ("protocol.steps=4", "protocol.batch=4", "protocol.record_every=2", "protocol.warmup=0.0")
@@ -27,7 +27,7 @@ def find_groups(made: Any) -> dict[str, str]:
         return dict.fromkeys(families(), OPTIMIZER)
     found: dict[str, str] = {}
     for family in families():
-        kinds: Mapping[str, Registry[Any]] = kind_of_family(family).load_family().groups
+        kinds: Mapping[str, Registry[Any]] = run_type(family).load_family().groups
         fitting = [group for group, kind in kinds.items() if isinstance(made, type) and issubclass(made, kind.base)]
         # Any module may be a model, so a more special base decides.
         special = [group for group in fitting if kinds[group].base is not torch.nn.Module]
@@ -36,7 +36,7 @@ def find_groups(made: Any) -> dict[str, str]:
     return found
 
 
-def measure_laws(config: "Config") -> "Iterator[Law]":
+def measure_laws(config: "Run") -> "Iterator[Law]":
     """Yield the laws that the classes of a run keep: those of its family, and two of training."""
     import torch
 
@@ -48,7 +48,7 @@ def measure_laws(config: "Config") -> "Iterator[Law]":
         ensemble, _ = fit([config.with_seeds({"seed": seed}) for seed in seeds])
         return [torch.cat([p.detach()[i].flatten() for p in ensemble.parameters()]) for i in range(len(seeds))]
 
-    yield from config.family.measure_laws(config)
+    yield from config.load_family().measure_laws(config)
     with use_one_thread():
         (first,), (again,) = train(0), train(0)
         yield Law("", "the same seed trains the same model", _differ(first, again), 0.0)
@@ -66,9 +66,9 @@ def check(name: str, settings: Sequence[str]) -> Iterator[tuple[str, bool]]:
 
     Raises InputError for a class that is none of the lab's, and for settings that do not fit it.
     """
-    from synthlab.config.base import resolve
-    from synthlab.config.composition import compose
     from synthlab.models.laws import BROKEN
+    from synthlab.runs.composition import compose
+    from synthlab.runs.run import resolve
 
     groups = find_groups(find_class(name, "class"))
     if not groups:
@@ -78,7 +78,7 @@ def check(name: str, settings: Sequence[str]) -> Iterator[tuple[str, bool]]:
     usable = 0
     for family, group in groups.items():
         # A map meets the targets of every task; others are tried on one.
-        tasks = tasks_of(family) if group == "outrep" else [kind_of_family(family).default_task]
+        tasks = tasks_of(family) if group == "outrep" else [run_type(family).default_task]
         for task in [name] if group == "task" else [given] if given else tasks:
             choice = [f"task={task}"] if group == "task" else [f"task={task}", f"{group}={name}"]
             try:

@@ -88,7 +88,7 @@ def main() -> None:
     else:
         del sys.argv[1:2]
     if name not in COMMANDS:
-        from synthlab.config.registry import did_you_mean
+        from synthlab.runs.registry import did_you_mean
 
         close = did_you_mean(name, COMMANDS)
         refuse(f"{name}: unknown command{close}; choose from {', '.join(COMMANDS)}, or give settings as key=value")

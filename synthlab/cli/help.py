@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from synthlab.config.base import BOOKKEEPING, Config, kind_of
-from synthlab.config.comments import comments_of_member, find_group_files, read_comments
-from synthlab.config.composition import compose, to_override
-from synthlab.config.families import conf_dir, families, family_of_kind, groups_of, tasks_of
+from synthlab.runs.comments import comments_of_member, find_group_files, read_comments
+from synthlab.runs.composition import compose, to_override
+from synthlab.runs.conf_files import conf_dir, families, groups_of, tasks_of
+from synthlab.runs.run import BOOKKEEPING, Run, run_type
 
 COMPLETION = 'eval "$(synthlab -sc install=bash)"'
 WIDEST, COLUMN = 120, 32  # width of a line, and of the key=value column, in characters
@@ -22,7 +22,7 @@ def describe_run(overrides: Sequence[str], sweeps: bool = False) -> Iterator[str
     """
     given = _first_values(overrides) if sweeps else overrides
     config = compose(given, resolve=False)
-    family = str(family_of_kind(kind_of(config).from_raw(compose(given)).kind))
+    family = run_type(config["family"]).from_raw(compose(given)).family
     task, groups = str(config["task"]["name"]), groups_of(family)
     yield "synthlab run [key=value ...]    train one model and print its error by length; run can be left out"
     yield "synthlab sweep [key=a,b ...]    train every combination, and rank them\n"
@@ -41,8 +41,8 @@ def describe_run(overrides: Sequence[str], sweeps: bool = False) -> Iterator[str
     yield "\nKeys, with the defaults of this task"
     files = ("config", "common", f"family/{family}")
     shared = {key: text for name in files for key, text in read_comments(conf_dir() / f"{name}.yaml").keys.items()}
-    of_runs = [key for key in config if key not in (*groups, *BOOKKEEPING, *Config.SEEDS, "kind")]
-    for key in (*groups, *of_runs, *Config.SEEDS, *BOOKKEEPING):
+    of_runs = [key for key in config if key not in (*groups, *BOOKKEEPING, *Run.SEEDS, "family")]
+    for key in (*groups, *of_runs, *Run.SEEDS, *BOOKKEEPING):
         value = config.get(key)
         if isinstance(value, Mapping) and "name" in value:
             yield from _member(key, cast(Mapping[str, Any], value), shared)

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from synthlab.cli.arguments import refuse
-from synthlab.config.base import OF_COMMANDS
-from synthlab.config.composition import compose, input_errors, open_options
-from synthlab.config.families import conf_dir, own_folders
-from synthlab.config.registry import first_key
-from synthlab.config.sources import format_own_traceback
 from synthlab.errors import InputError, RunsFailed, escape, format_error, is_of_memory
 from synthlab.output import open_streams, say, tell
+from synthlab.runs.composition import compose, input_errors, open_options
+from synthlab.runs.conf_files import conf_dir, own_folders
+from synthlab.runs.registry import first_key
+from synthlab.runs.run import OF_COMMANDS
+from synthlab.runs.sources import format_own_traceback
 
 Task = Callable[[dict[str, Any]], bool]
 OBJECTS = 50_000  # new objects between two garbage collections: with Python's 700, imports take a fifth longer

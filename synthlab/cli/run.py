@@ -18,8 +18,8 @@ def sweep() -> None:
 
 def train(raw: dict[str, Any]) -> bool:
     """Train the run that the config describes, unless it is recorded, and print it; return False if it diverged."""
-    from synthlab.config.base import bookkeeping, resolve
     from synthlab.output import say
+    from synthlab.runs.run import bookkeeping, resolve
     from synthlab.storage.store import Store
     from synthlab.sweeps.sweep import count_workers, ensure
     from synthlab.sweeps.trackers import tracker_of

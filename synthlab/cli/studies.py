@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from synthlab.cli import hydra_app
 from synthlab.cli.arguments import exit_on_input_error
-from synthlab.config.base import Config
-from synthlab.config.comments import read_comments
-from synthlab.config.families import conf_dir
-from synthlab.config.registry import did_you_mean, first_key, key_of
 from synthlab.errors import InputError
 from synthlab.output import say
+from synthlab.runs.comments import read_comments
+from synthlab.runs.conf_files import conf_dir
+from synthlab.runs.registry import did_you_mean, first_key, key_of
+from synthlab.runs.run import Run
 from synthlab.studies.overrides import OF_THE_COMMAND
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def count_runs(specs: Mapping[str, Any]) -> int:
             number = grid.get("seeds") or spec.get("seeds", SEEDS)
             for settings in _list_series(spec, grid):
                 key, every = json.dumps(settings, sort_keys=True), SEEDS if number == "auto" else number
-                one = all(settings.get(name) is not None for name in Config.SEEDS[1:])  # nothing follows the seed
+                one = all(settings.get(name) is not None for name in Run.SEEDS[1:])  # nothing follows the seed
                 series[key] = max(series.get(key, 0), 1 if one else every)
     return sum(series.values())
 

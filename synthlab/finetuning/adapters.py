@@ -11,11 +11,11 @@ from jaxtyping import Float
 from pydantic import Field, PositiveFloat
 from torch import Tensor, nn
 
-from synthlab.config.base import Count
-from synthlab.config.registry import Registry
 from synthlab.finetuning.quantization import nearest_normal_float
 from synthlab.models.encodings.base import encoding_of
 from synthlab.models.layers import Generators, LayerNorm, Linear
+from synthlab.runs.registry import Registry
+from synthlab.runs.run import Count
 
 Layer = Literal["queries", "keys_values", "output", "mlp", "head"]
 Others = Literal["embeddings", "norms"]

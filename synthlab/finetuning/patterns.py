@@ -12,8 +12,8 @@ from jaxtyping import Bool, Int
 from pydantic import PositiveInt
 from torch import Tensor
 
-from synthlab.config.registry import Registry
 from synthlab.errors import InputError
+from synthlab.runs.registry import Registry
 
 
 class Pattern(ABC):

@@ -9,11 +9,11 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from synthlab.alignment.divergence import DISTANCES
-from synthlab.alignment.misalignment import Model
-from synthlab.alignment.regularizer import AlignedLoss, Distance, draw_extra
-from synthlab.alignment.windows import both_contexts, extra_range, min_context
 from synthlab.errors import InputError, describe_missing
+from synthlab.longshort.divergence import DISTANCES
+from synthlab.longshort.misalignment import Model
+from synthlab.longshort.regularizer import AlignedLoss, Distance, draw_extra
+from synthlab.longshort.windows import both_contexts, extra_range, min_context
 from synthlab.rng import seed_generator
 
 try:

@@ -13,13 +13,13 @@ from typing import Any, ClassVar, cast
 import torch
 from torch import Tensor
 
-from synthlab.config.registry import show
 from synthlab.errors import InputError, describe_missing
-from synthlab.language.config import LanguageConfig
+from synthlab.language.run import LanguageRun
 from synthlab.language.trained import TrainedLanguage
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.language_model import MODELS, LanguageModel, continue_text
+from synthlab.runs.registry import show
 
 try:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # pyright: ignore[reportMissingImports]
@@ -229,7 +229,7 @@ def to_huggingface(model: TrainedLanguage) -> SynthlabForCausalLM:
     """
     if not isinstance(model, TrainedLanguage) or type(model.module) is not LanguageModel:
         raise InputError(f"model={type(model).__name__}: must be a trained language model, of model=transformer")
-    run = cast(LanguageConfig, model.record.config)
+    run = cast(LanguageRun, model.record.config)
     sizes = {key: run.model[key] for key in SIZES}
     config = SynthlabConfig(
         vocab_size=model.module.token_embeddings.shape[1],

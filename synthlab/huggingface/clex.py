@@ -8,12 +8,12 @@ from jaxtyping import Float, Int
 from safetensors import safe_open
 from torch import Tensor, nn
 
-from synthlab.config.registry import Registry
 from synthlab.errors import InputError
 from synthlab.huggingface.sparse_attention import name_arguments
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.clex import CLEX
 from synthlab.models.language_model import token_positions
+from synthlab.runs.registry import Registry
 
 SAVED = ".rotary_emb.clex."  # part of the names of its weights
 

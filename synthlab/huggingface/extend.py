@@ -10,9 +10,9 @@ def task(raw: dict[str, Any]) -> bool:
     """Check the settings and extend the model."""
     adapted = ["peft"] * (raw["adapters"].get("name") != "none")  # with_lora checks for bitsandbytes if it needs it
     require("extend", "transformers", "accelerate", *adapted, what="synthlab extend")
-    from synthlab.config.registry import validate
     from synthlab.huggingface.extension.extend_model import extend
     from synthlab.huggingface.extension.settings import Settings
+    from synthlab.runs.registry import validate
 
     extend(validate(Settings, {key: value for key, value in raw.items() if key != "recipe"}, ""))
     return True

@@ -10,13 +10,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from synthlab.config.argument_checks import shorten
-from synthlab.config.registry import describe_unknown
 from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.plain import NoPE
 from synthlab.models.layers import HookPoint
 from synthlab.models.transformer import Decoder
+from synthlab.runs.argument_checks import shorten
+from synthlab.runs.registry import describe_unknown
 
 Hook = tuple[str, Callable[[Tensor, Any], Tensor | None]]
 
@@ -43,7 +43,7 @@ class HookedTransformer(nn.Module):
     ) -> Float[Tensor, "B T V"]:
         """Return the output at every token; V is 1 for a number, the vocabulary for a language.
 
-        A sequence of a regression task is BOS (2), its symbols, EOS (3), and its output is that of EOS. ``positions``
+        A sequence of a number task is BOS (2), its symbols, EOS (3), and its output is that of EOS. ``positions``
         are 0..T - 1 by default.
         """
         return self.model.read(tokens[None], None if positions is None else positions[None])[0]

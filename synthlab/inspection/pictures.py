@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from synthlab.config.picture_files import check_picture, save_picture
 from synthlab.errors import InputError
 from synthlab.inspection.hooked import Activations
+from synthlab.runs.picture_files import check_picture, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

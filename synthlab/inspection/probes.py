@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor
 
-from synthlab.config.argument_checks import check_arguments
 from synthlab.errors import InputError
+from synthlab.runs.argument_checks import check_arguments
 
 
 class Probe(NamedTuple):

@@ -5,21 +5,21 @@ from typing import Any
 
 from torch import nn
 
-from synthlab.config.registry import Registry
 from synthlab.errors import InputError
 from synthlab.finetuning.adapters import ADAPTERS, AdaptedModel
 from synthlab.finetuning.patterns import PATTERNS
-from synthlab.language.config import LanguageConfig
-from synthlab.language.languages import LANGUAGES
+from synthlab.language.languages import TASKS
+from synthlab.language.run import LanguageRun
 from synthlab.models.building import build_ensemble
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.language_model import MODELS
 from synthlab.positions.samplers import SAMPLERS
 from synthlab.rng import stream
+from synthlab.runs.registry import Registry
 
 GROUPS: dict[str, Registry[Any]] = {
-    "task": LANGUAGES,
+    "task": TASKS,
     "encoding": ENCODINGS,
     "extension": ENCODINGS,
     "model": MODELS,
@@ -29,7 +29,7 @@ GROUPS: dict[str, Registry[Any]] = {
 }
 
 
-def build_extension(configs: Sequence[LanguageConfig]) -> Encoding:
+def build_extension(configs: Sequence[LanguageRun]) -> Encoding:
     """Initialize the extension of runs of one shape, as one ensemble. Raises InputError."""
     first = configs[0]
     dims = Dims(first.model["width"], first.model["heads"], len(configs))
@@ -41,7 +41,7 @@ def build_extension(configs: Sequence[LanguageConfig]) -> Encoding:
     return extension
 
 
-def build_adapters(ensemble: nn.Module, configs: Sequence[LanguageConfig]) -> AdaptedModel | None:
+def build_adapters(ensemble: nn.Module, configs: Sequence[LanguageRun]) -> AdaptedModel | None:
     """Return the ensemble with the adapters of its second training; None if that trains all weights."""
     if configs[0].lora is None:
         return None
@@ -49,7 +49,7 @@ def build_adapters(ensemble: nn.Module, configs: Sequence[LanguageConfig]) -> Ad
     return AdaptedModel(ensemble, ADAPTERS.build(configs[0].lora), draws)
 
 
-def build_models(configs: Sequence[LanguageConfig]) -> nn.Module:
+def build_models(configs: Sequence[LanguageRun]) -> nn.Module:
     """Initialize the models of runs of one shape, as one ensemble. Raises InputError for sizes that do not fit."""
     generators = [stream(config.weight_seed, "initial") for config in configs]
-    return build_ensemble(MODELS, configs, generators, LANGUAGES.build(configs[0].task).vocabulary)
+    return build_ensemble(MODELS, configs, generators, TASKS.build(configs[0].task).vocabulary)

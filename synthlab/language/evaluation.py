@@ -14,10 +14,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from synthlab.alignment.misalignment import Estimate, Form, Model, measure_distances
-from synthlab.alignment.windows import min_context
-from synthlab.language.config import LanguageConfig
-from synthlab.language.languages.source import Language
+from synthlab.language.languages.source import LanguageTask
+from synthlab.language.run import LanguageRun
+from synthlab.longshort.misalignment import Estimate, Form, Model, measure_distances
+from synthlab.longshort.windows import min_context
 from synthlab.rng import stream
 from synthlab.training.family import tabulate
 
@@ -26,7 +26,7 @@ HALVINGS = 24  # bisection steps in log T: to a relative precision of a milliont
 ROWS = 32  # number of texts in one call, to limit the memory of attention
 Measured = dict[str, float]
 DrawPositions = Callable[[Tensor], Tensor]  # from texts [M, N, T] to random positions [M, N, T]
-Configs = Sequence[LanguageConfig]  # those of the models, which differ in seeds only
+Configs = Sequence[LanguageRun]  # those of the models, which differ in seeds only
 # From texts [M, N, T] of M models, perhaps their positions, and ``last``: the logits [M, N, n, V] after each prefix, or
 # after the last ``last`` only.
 Answers = Callable[..., Tensor]
@@ -35,7 +35,7 @@ WindowSize = Callable[[int], float]  # from a number of tokens to that of the wi
 
 def by_context(
     models: Answers,
-    language: Language,
+    language: LanguageTask,
     configs: Configs,
     window: WindowSize,
     temperatures: Sequence[float] | None = None,
@@ -61,7 +61,7 @@ def by_context(
     return tabulate(columns)
 
 
-def double_window(config: LanguageConfig) -> WindowSize:
+def double_window(config: LanguageRun) -> WindowSize:
     """Return windows of the training length for contexts up to it, and twice as long for each doubling."""
     return lambda length: max(2 * (length - 1), config.train_length)
 
@@ -99,7 +99,7 @@ def _losses(
     return {name: values.sum(1) for name, values in losses.items()}
 
 
-def temperatures_within(models: Answers, language: Language, configs: Configs) -> list[float]:
+def temperatures_within(models: Answers, language: LanguageTask, configs: Configs) -> list[float]:
     """Return the best temperature of each model for contexts up to the training length, fitted on held-out texts.
 
     These are not the test texts.
@@ -126,7 +126,7 @@ def best_temperature(logits: Float[Tensor, "*N V"], tokens: Int[Tensor, "*N"]) -
 
 
 def suffixes(
-    models: Answers, language: Language, configs: Configs, draw_positions: DrawPositions | None = None
+    models: Answers, language: LanguageTask, configs: Configs, draw_positions: DrawPositions | None = None
 ) -> list[Measured]:
     """Return each model's long-short misalignment within the training length, in both forms, with standard errors.
 
@@ -156,7 +156,7 @@ def suffixes(
     return values
 
 
-def score_facts(models: Answers, language: Language, configs: Configs) -> list[Measured]:
+def score_facts(models: Answers, language: LanguageTask, configs: Configs) -> list[Measured]:
     """Return each model's top-1 accuracy and cross-entropy of the answer to each kind of question.
 
     Facts are at each of the depths in texts of each of the lengths. The values of ``recall`` are called ``accuracy``
@@ -180,14 +180,14 @@ def score_facts(models: Answers, language: Language, configs: Configs) -> list[M
     return values
 
 
-def predict(language: Language, texts: Int[Tensor, "M N T"]) -> Float[Tensor, "M N T V"] | None:
+def predict(language: LanguageTask, texts: Int[Tensor, "M N T"]) -> Float[Tensor, "M N T V"] | None:
     """Return the Bayes-optimal log-probabilities of the next tokens of texts, if they are known."""
     truth = language.predict(texts.flatten(0, 1))
     return None if truth is None else truth.unflatten(0, texts.shape[:2])
 
 
 def draw_held_out(
-    language: Language, configs: Configs, length: int, purpose: str = "evaluation"
+    language: LanguageTask, configs: Configs, length: int, purpose: str = "evaluation"
 ) -> Int[Tensor, "M N T"]:
     """Draw ``evaluation.sequences`` held-out texts for each model from the RNG stream ``purpose``: the test texts."""
     return torch.stack(

@@ -8,18 +8,17 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from synthlab.alignment.windows import both_contexts, min_context
-from synthlab.config.registry import complete_members, forbid_imports
 from synthlab.errors import InputError
 from synthlab.finetuning.patterns import PATTERNS
-from synthlab.language.config import IDLE, LanguageConfig
 from synthlab.language.construction import GROUPS, build_adapters, build_extension, build_models
 from synthlab.language.evaluation import by_context, double_window, score_facts, suffixes, temperatures_within
-from synthlab.language.languages import LANGUAGES
-from synthlab.language.languages.source import Language
+from synthlab.language.languages import TASKS
+from synthlab.language.languages.source import LanguageTask
 from synthlab.language.objective import WindowLoss, random_positions
 from synthlab.language.pretraining import pretrain
+from synthlab.language.run import IDLE, LanguageRun
 from synthlab.language.trained import TrainedLanguage
+from synthlab.longshort.windows import both_contexts, min_context
 from synthlab.models.building import build_encoding
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Encoding, encoding_of
@@ -30,13 +29,14 @@ from synthlab.models.laws import Law, check_laws, measure_model
 from synthlab.models.layers import Members
 from synthlab.positions.samplers import SAMPLERS
 from synthlab.rng import stream
+from synthlab.runs.registry import complete_members, forbid_imports
 from synthlab.training.family import Family
 from synthlab.training.loop import Observer, Training, train_ensemble
 
 LONGEST = 20_000  # the most tokens of a text for recall
 
 
-def complete(config: LanguageConfig) -> LanguageConfig:
+def complete(config: LanguageRun) -> LanguageRun:
     """Return the run with its defaults filled in. Raises InputError for one that could not be trained or tested.
 
     Its language, encodings and sampler are built, and no model. A class of the user is measured by the laws that it
@@ -61,7 +61,7 @@ def complete(config: LanguageConfig) -> LanguageConfig:
     if "positions" in parts:
         parts["positions"] = _fill(parts["positions"], {"factor": math.ceil(config.test_length / _window(config))})
     members = complete_members(GROUPS, parts)
-    language = LANGUAGES.build(members["task"])
+    language = TASKS.build(members["task"])
     members["task"] = {**members["task"], **language.complete_arguments()}
     config = config.model_copy(update=dict.fromkeys(["extension", *IDLE]) | members)
     _check_alignment(config)
@@ -85,9 +85,9 @@ def complete(config: LanguageConfig) -> LanguageConfig:
     return config
 
 
-def measure_laws(config: LanguageConfig) -> Iterator[Law]:
+def measure_laws(config: LanguageRun) -> Iterator[Law]:
     """Yield the laws that the encoding, its extension and the model of a run keep, as ``models.laws`` measures them."""
-    ensemble, symbols = build_models([config]), LANGUAGES.build(config.task).vocabulary
+    ensemble, symbols = build_models([config]), TASKS.build(config.task).vocabulary
     yield from measure_model(ensemble, symbols)
     if config.extension is not None:
         ensemble.encoding = build_extension([config])
@@ -100,12 +100,12 @@ def _fill(member: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]
     return {**member} | {key: known[key] for key in unset & known.keys()}
 
 
-def _window(config: LanguageConfig) -> int:
+def _window(config: LanguageRun) -> int:
     """Return the number of tokens of a window of the last training."""
     return (config.finetune.steps and config.finetune.length) or config.train_length
 
 
-def _check_alignment(config: LanguageConfig) -> None:
+def _check_alignment(config: LanguageRun) -> None:
     alignment = config.alignment
     if alignment.windows == 1:
         if alignment.alpha:
@@ -129,7 +129,7 @@ def _check_alignment(config: LanguageConfig) -> None:
             ) from error
 
 
-def _check_encodings(config: LanguageConfig, encodings: Mapping[str, Encoding]) -> None:
+def _check_encodings(config: LanguageRun, encodings: Mapping[str, Encoding]) -> None:
     """Raise InputError for texts beyond an encoding's positions, and extensions that cannot replace the encoding."""
     recall_lengths = [round(multiple * config.train_length) for multiple in config.evaluation.lengths]
     longest = max(config.test_length, config.train_length, config.finetune.length or 0, *recall_lengths)
@@ -158,7 +158,7 @@ def _check_encodings(config: LanguageConfig, encodings: Mapping[str, Encoding]) 
         _check_weights(config, config.extension, encodings["extension"])
 
 
-def _check_weights(config: LanguageConfig, extension: Mapping[str, Any], encoding: Encoding) -> None:
+def _check_weights(config: LanguageRun, extension: Mapping[str, Any], encoding: Encoding) -> None:
     """Raise InputError for a second training that would not train the weights of an extension."""
     window = _window(config)
     reach = window if config.positions is None else SAMPLERS.build(config.positions).reach(window)
@@ -175,7 +175,7 @@ def _check_weights(config: LanguageConfig, extension: Mapping[str, Any], encodin
         )
 
 
-def _check_positions(config: LanguageConfig, encodings: Mapping[str, Encoding]) -> None:
+def _check_positions(config: LanguageRun, encodings: Mapping[str, Encoding]) -> None:
     """Raise InputError for a sampler with an encoding that draws positions, or beyond the encoding's positions."""
     if config.positions is None or not encodings:
         return
@@ -193,7 +193,7 @@ def _check_positions(config: LanguageConfig, encodings: Mapping[str, Encoding]) 
         )
 
 
-def _check_adapters(config: LanguageConfig, language: Language) -> None:
+def _check_adapters(config: LanguageRun, language: LanguageTask) -> None:
     """Raise InputError for adapters without a second training, and for a rank above that of a weight they adapt."""
     if config.lora is None:
         return
@@ -207,7 +207,7 @@ def _check_adapters(config: LanguageConfig, language: Language) -> None:
         raise InputError(f"lora.rank={config.lora['rank']}: {must}")
 
 
-def _check_texts(config: LanguageConfig, language: Language) -> None:
+def _check_texts(config: LanguageRun, language: LanguageTask) -> None:
     """Raise InputError for texts that the language cannot supply, and texts for recall that are too long."""
     longest = round(max(config.evaluation.lengths) * config.train_length)
     if longest > LONGEST:
@@ -220,7 +220,7 @@ def _check_texts(config: LanguageConfig, language: Language) -> None:
         language.draw(1, length, stream(0, "training"), held_out=held_out)
 
 
-def make_objective(ensemble: nn.Module, configs: Sequence[LanguageConfig], device: str = "cpu") -> WindowLoss:
+def make_objective(ensemble: nn.Module, configs: Sequence[LanguageRun], device: str = "cpu") -> WindowLoss:
     """Return the objective of the first training.
 
     The last training has the regularizer and the sampler of positions, so the first has them only if there is no
@@ -230,7 +230,7 @@ def make_objective(ensemble: nn.Module, configs: Sequence[LanguageConfig], devic
 
 
 def train_models(
-    ensemble: nn.Module, configs: Sequence[LanguageConfig], observe: Observer | None = None, device: str = "cpu"
+    ensemble: nn.Module, configs: Sequence[LanguageRun], observe: Observer | None = None, device: str = "cpu"
 ) -> list[Training]:
     """Train initialized models, replace their encoding by the extension, and fine-tune them if the configs say so.
 
@@ -263,7 +263,7 @@ def train_models(
 
 @torch.no_grad()
 def evaluate_models(
-    ensemble: nn.Module, indices: Sequence[int], configs: Sequence[LanguageConfig]
+    ensemble: nn.Module, indices: Sequence[int], configs: Sequence[LanguageRun]
 ) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
     """Return losses at every context length; and a table of one row.
 
@@ -282,7 +282,7 @@ def evaluate_models(
             return members(tokens, where, last=last)
         return members(tokens, where)[:, :, -(last or tokens.shape[-1]) :]  # a user's model returns all logits
 
-    language = LANGUAGES.build(configs[0].task)
+    language = TASKS.build(configs[0].task)
     temperatures = temperatures_within(models, language, configs)
     windows = double_window(configs[0]) if draws else encoding.alike_up_to
     losses = by_context(models, language, configs, windows, temperatures)
@@ -301,18 +301,18 @@ def _join_curves(first: Training, second: Training, steps: int) -> Training:
     return Training([*first.steps, *later], [*first.losses, *second.losses], diverged_at)
 
 
-def find_chance(config: LanguageConfig, metrics: pd.DataFrame) -> Sequence[float] | None:
+def find_chance(config: LanguageRun, metrics: pd.DataFrame) -> Sequence[float] | None:
     """Return the loss of a uniform guess.
 
     Return None for a class of the user, since reading a record must not import it, and for a language that cannot be
     built here.
     """
-    kind = LANGUAGES.get(config.task["name"])
+    kind = TASKS.get(config.task["name"])
     if kind is None:
         return None
     try:
         with forbid_imports():
-            vocabulary = getattr(kind, "vocabulary", None) or LANGUAGES.build(config.task).vocabulary
+            vocabulary = getattr(kind, "vocabulary", None) or TASKS.build(config.task).vocabulary
     except InputError:
         return None
     return [math.log(vocabulary)] * len(metrics)

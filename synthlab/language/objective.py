@@ -7,11 +7,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from synthlab.alignment.regularizer import combine_losses, draw_extra, next_token_loss
 from synthlab.finetuning.adapters import AdaptedModel
 from synthlab.finetuning.patterns import PATTERNS
-from synthlab.language.config import LanguageConfig
-from synthlab.language.languages import LANGUAGES
+from synthlab.language.languages import TASKS
+from synthlab.language.run import LanguageRun
+from synthlab.longshort.regularizer import combine_losses, draw_extra, next_token_loss
 from synthlab.models.encodings.base import Encoding, encoding_of
 from synthlab.positions.samplers import SAMPLERS
 from synthlab.rng import stream
@@ -27,7 +27,7 @@ class WindowLoss:
     def __init__(
         self,
         model: nn.Module,
-        configs: Sequence[LanguageConfig],
+        configs: Sequence[LanguageRun],
         length: int,
         last: bool = True,
         phase: str = "",
@@ -42,7 +42,7 @@ class WindowLoss:
         self.adapted, self.mask = adapted, None
         if pattern is not None:
             self.mask = PATTERNS.build(pattern).mask(configs[0].model["heads"], length).to(device)
-        self.language = LANGUAGES.build(configs[0].task)
+        self.language = TASKS.build(configs[0].task)
         self.texts, self.places, self.offsets = (
             [stream(config.data_seed, f"{name}{phase}") for config in configs]
             for name in ("training", "positions", "windows")

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from synthlab.language.config import LanguageConfig
 from synthlab.language.construction import build_models
+from synthlab.language.run import LanguageRun
 from synthlab.training.loop import Observer, Training, train_ensemble
 
 CACHED = 64  # number of models: a few tens of MB
@@ -22,8 +22,8 @@ _cache: OrderedDict[str, Pretrained] = OrderedDict()
 
 def pretrain(
     ensemble: nn.Module,
-    configs: Sequence[LanguageConfig],
-    make_objective: Callable[[nn.Module, Sequence[LanguageConfig], str], Callable[[], Tensor]],
+    configs: Sequence[LanguageRun],
+    make_objective: Callable[[nn.Module, Sequence[LanguageRun], str], Callable[[], Tensor]],
     observe: Observer | None = None,
     device: str = "cpu",
 ) -> list[Training]:
@@ -48,7 +48,7 @@ def pretrain(
 
 
 def _train_missing(
-    missing: dict[str, LanguageConfig], make_objective: Callable, observe: Observer | None, device: str
+    missing: dict[str, LanguageRun], make_objective: Callable, observe: Observer | None, device: str
 ) -> dict[str, Pretrained]:
     if not missing:
         return {}

@@ -6,11 +6,11 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from synthlab.language.config import LanguageConfig
 from synthlab.language.construction import build_extension
 from synthlab.language.evaluation import ROWS
-from synthlab.language.languages import LANGUAGES
-from synthlab.language.languages.source import Language
+from synthlab.language.languages import TASKS
+from synthlab.language.languages.source import LanguageTask
+from synthlab.language.run import LanguageRun
 from synthlab.models.encodings.base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.rng import stream
@@ -21,7 +21,7 @@ class TrainedLanguage(TrainedModel):
     """A trained language model that predicts the probability of each next token."""
 
     def build(self):
-        module, config = super().build(), cast(LanguageConfig, self.record.config)
+        module, config = super().build(), cast(LanguageRun, self.record.config)
         if config.extension is not None:  # it replaces the encoding after the first training
             module.encoding = build_extension([config])
         return module
@@ -52,8 +52,8 @@ class TrainedLanguage(TrainedModel):
         return self._language().decode(token)
 
     def _positions(self, lengths: Int[Tensor, " N"], length: int) -> Int[Tensor, "N T"] | None:
-        draws = stream(cast(LanguageConfig, self.record.config).test_seed, "evaluation_positions")
+        draws = stream(cast(LanguageRun, self.record.config).test_seed, "evaluation_positions")
         return encoding_of(self.module).positions(lengths, length, draws)
 
-    def _language(self) -> Language:
-        return LANGUAGES.build(cast(LanguageConfig, self.record.config).task)
+    def _language(self) -> LanguageTask:
+        return TASKS.build(cast(LanguageRun, self.record.config).task)

@@ -6,12 +6,12 @@ from typing import Any
 
 from torch import nn
 
-from synthlab.config.families import default_member
-from synthlab.config.registry import Registry
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Encoding, encoding_of
 from synthlab.models.layers import Generators
+from synthlab.runs.conf_files import default_member
+from synthlab.runs.registry import Registry
 
 
 def build_ensemble(
@@ -34,7 +34,7 @@ def build_ensemble(
     given = first.encoding["name"]
     is_used = any(isinstance(module, ENCODINGS.find(given)) for module in ensemble.modules())
     # Another encoding than the default would change the run's identity, and none of its numbers.
-    if not is_used and first.encoding != ENCODINGS.complete(default_member(first.kind, "encoding")):
+    if not is_used and first.encoding != ENCODINGS.complete(default_member(first.family, "encoding")):
         name, own = first.model["name"], type(encoding_of(ensemble)).__name__
         raise InputError(f"encoding={given}: model={name} does not use it, its own is {own}; leave encoding out")
     return ensemble

@@ -4,13 +4,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from synthlab.config.registry import Registry
 from synthlab.models.attention import Causal, causal_mask
 from synthlab.models.encodings.base import Encoding
 from synthlab.models.layers import Linear, call_each
 from synthlab.models.ragged import Ragged
 from synthlab.models.reference import read
 from synthlab.models.transformer import Decoder, count_up
+from synthlab.runs.registry import Registry
 
 
 class LanguageModel(Decoder):

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from synthlab.config.sources import own_classes
 from synthlab.errors import InputError
 from synthlab.models.encodings.base import Encoding
 from synthlab.models.language_model import LanguageModel, takes_shortcuts
 from synthlab.models.packing import ENDS
 from synthlab.models.reference import predict_prefixes
 from synthlab.models.transformer import Decoder, Transformer
+from synthlab.runs.sources import own_classes
 
 ROWS, LENGTH, CUT = 3, 20, 7  # sequences, their symbols, and the symbols that two of them share
 ROUNDING = 1e-4  # the largest difference that counts as rounding, relative to the largest output
@@ -55,7 +55,7 @@ def check_laws(config: Any, measure: Callable[[], Iterable[Law]]) -> None:
     own = {field: next(own_classes({field: member}), None) for field, member in groups.items()}
     if not any(own.values()):
         return
-    key = json.dumps([groups, *map(values.get, ("kind", "task", "train_length", "test_length"))], sort_keys=True)
+    key = json.dumps([groups, *map(values.get, ("family", "task", "train_length", "test_length"))], sort_keys=True)
     if key in _sound:
         return
     try:

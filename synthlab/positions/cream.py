@@ -10,8 +10,8 @@ from jaxtyping import Bool, Int
 from pydantic import PositiveFloat
 from torch import Tensor
 
-from synthlab.config.base import Tokens
 from synthlab.positions.sampler_base import Multiple, Stretched, Window, uniform
+from synthlab.runs.run import Tokens
 
 
 class Cream(Stretched):

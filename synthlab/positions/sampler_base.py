@@ -8,7 +8,7 @@ from jaxtyping import Int
 from pydantic import Field
 from torch import Tensor
 
-from synthlab.config.sources import Sourced
+from synthlab.runs.sources import Sourced
 
 Multiple = Annotated[int, Field(ge=1, le=1000)]
 

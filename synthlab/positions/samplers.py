@@ -5,9 +5,9 @@ N is the number of a window's tokens and s the ``factor`` by which texts will be
 
 import torch
 
-from synthlab.config.registry import Registry
 from synthlab.positions.cream import Cream
 from synthlab.positions.sampler_base import Multiple, PositionSampler, Stretched, Window, draw_subsets, uniform
+from synthlab.runs.registry import Registry
 
 
 class Contiguous(PositionSampler):

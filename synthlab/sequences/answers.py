@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from synthlab.sequences.problem import Batch, Problem, places
+from synthlab.sequences.task import Batch, SequenceTask, places
 
 
 class Pairs(NamedTuple):
@@ -22,7 +22,7 @@ class Pairs(NamedTuple):
     asked: Bool[Tensor, "B A"] | None = None
 
 
-class AnswerTask(Problem):
+class AnswerTask(SequenceTask):
     """A task with a prompt and an answer.
 
     Example:

@@ -5,25 +5,25 @@ from typing import Any
 
 from torch import nn
 
-from synthlab.config.registry import Registry
 from synthlab.models.building import build_ensemble
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.language_model import MODELS
 from synthlab.positions.samplers import SAMPLERS
 from synthlab.rng import stream
-from synthlab.sequences.config import SequencesConfig
-from synthlab.sequences.problem import Problem
-from synthlab.sequences.tasks import PROBLEMS
+from synthlab.runs.registry import Registry
+from synthlab.sequences.run import SequencesRun
+from synthlab.sequences.task import SequenceTask
+from synthlab.sequences.tasks import TASKS
 
-GROUPS: dict[str, Registry[Any]] = {"task": PROBLEMS, "encoding": ENCODINGS, "model": MODELS, "positions": SAMPLERS}
+GROUPS: dict[str, Registry[Any]] = {"task": TASKS, "encoding": ENCODINGS, "model": MODELS, "positions": SAMPLERS}
 
 
-def build_problem(member: Mapping[str, Any]) -> Problem:
+def build_problem(member: Mapping[str, Any]) -> SequenceTask:
     """Return the task that a run names. Raises InputError."""
-    return PROBLEMS.build(member)
+    return TASKS.build(member)
 
 
-def build_models(configs: Sequence[SequencesConfig]) -> nn.Module:
+def build_models(configs: Sequence[SequencesRun]) -> nn.Module:
     """Initialize the models of runs of one shape, as one ensemble. Raises InputError for sizes that do not fit."""
     generators = [stream(config.weight_seed, "initial") for config in configs]
     return build_ensemble(MODELS, configs, generators, build_problem(configs[0].task).vocabulary)

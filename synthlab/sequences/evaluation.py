@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from synthlab.models.encodings.base import Encoding, encoding_of, stack_positions
 from synthlab.models.layers import Members
 from synthlab.rng import stream
-from synthlab.sequences.config import METRICS, SequencesConfig, horizon_of
 from synthlab.sequences.construction import build_problem
-from synthlab.sequences.problem import Batch, Problem, count_right, is_fully_right
+from synthlab.sequences.run import METRICS, SequencesRun, horizon_of
+from synthlab.sequences.task import Batch, SequenceTask, count_right, is_fully_right
 
 Z = 1.959963984540054  # quantile of the standard normal distribution, two-sided 95 %
 ENTRIES = 2**20  # attention logits of a head in one pass, to limit the memory of attention
@@ -47,7 +47,7 @@ class Outputs(NamedTuple):
     said: Float[Tensor, "L V"]
     wanted: Float[Tensor, "L V"]
 
-    def shifts(self, first: int, last: int, config: SequencesConfig) -> dict[str, float]:
+    def shifts(self, first: int, last: int, config: SequencesRun) -> dict[str, float]:
         """Return the total variation distance of outputs at some lengths from those at trained lengths, 0 to 1.
 
         The lengths are ``first`` to ``last``, compared with the longest quarter of training lengths. ``shift`` is the
@@ -72,7 +72,7 @@ class Scorer:
         self,
         models: Models,
         encoding: Encoding,
-        problem: Problem,
+        problem: SequenceTask,
         places: Sequence[torch.Generator],
         device: torch.device | str = "cpu",
     ):
@@ -107,7 +107,7 @@ class Scorer:
         return Scores(*(each.unflatten(0, (models, rows)) for each in scores))
 
 
-def measure_fit(ensemble: nn.Module, index: int, config: SequencesConfig) -> float:
+def measure_fit(ensemble: nn.Module, index: int, config: SequencesRun) -> float:
     """Return the exact match of the model ``index`` on ``stop.sequences`` examples of random training lengths.
 
     Each call uses the same examples.
@@ -119,7 +119,7 @@ def measure_fit(ensemble: nn.Module, index: int, config: SequencesConfig) -> flo
     return scorer.scores(drawn, [generator]).exact.mean().item()
 
 
-def score_lengths(scorer: Scorer, configs: Sequence[SequencesConfig]) -> list[tuple[pd.DataFrame, Outputs]]:
+def score_lengths(scorer: Scorer, configs: Sequence[SequencesRun]) -> list[tuple[pd.DataFrame, Outputs]]:
     """Return each model's ``METRICS`` at every length of the task, and the distributions of its outputs.
 
     Lengths go up to ``test_length``. The sequences of a length are the same for every model of one seed, whatever its
@@ -146,7 +146,7 @@ def score_lengths(scorer: Scorer, configs: Sequence[SequencesConfig]) -> list[tu
     return results
 
 
-def by_bin(metrics: pd.DataFrame, outputs: Outputs, config: SequencesConfig) -> pd.DataFrame:
+def by_bin(metrics: pd.DataFrame, outputs: Outputs, config: SequencesRun) -> pd.DataFrame:
     """Return the ``METRICS`` of the training lengths, in the first row, and of each bin, and the ``horizon``.
 
     Each row has its ``first`` and ``last`` length and the number of ``sequences``; all lengths have equal weight. The

@@ -8,8 +8,6 @@ from typing import Any, cast
 import pandas as pd
 from torch import nn
 
-from synthlab.config.registry import complete_members
-from synthlab.config.sources import is_own
 from synthlab.errors import InputError
 from synthlab.models.building import build_encoding
 from synthlab.models.encodings.base import encoding_of
@@ -18,11 +16,13 @@ from synthlab.models.laws import Law, check_laws, measure_model
 from synthlab.models.layers import Members
 from synthlab.positions.samplers import SAMPLERS
 from synthlab.rng import stream
-from synthlab.sequences.config import SequencesConfig
+from synthlab.runs.registry import complete_members
+from synthlab.runs.sources import is_own
 from synthlab.sequences.construction import GROUPS, build_models, build_problem
 from synthlab.sequences.evaluation import Scorer, by_bin, measure_fit, score_lengths
 from synthlab.sequences.objective import AnswerLoss
-from synthlab.sequences.problem import Problem
+from synthlab.sequences.run import SequencesRun
+from synthlab.sequences.task import SequenceTask
 from synthlab.sequences.trained import TrainedSequences
 from synthlab.storage.records import Record
 from synthlab.training.family import Family
@@ -30,7 +30,7 @@ from synthlab.training.loop import Observer, Training, train_ensemble
 from synthlab.training.stopping import find_stopped_step, train_until_fit
 
 
-def complete(config: SequencesConfig) -> SequencesConfig:
+def complete(config: SequencesRun) -> SequencesRun:
     """Return the run with its defaults filled in. Raises InputError for one that could not be trained or tested.
 
     Its task, encoding and sampler are built, and no model. A class of the user is measured by the laws that it must
@@ -57,7 +57,7 @@ def complete(config: SequencesConfig) -> SequencesConfig:
     return config
 
 
-def measure_laws(config: SequencesConfig) -> Iterator[Law]:
+def measure_laws(config: SequencesRun) -> Iterator[Law]:
     """Yield the laws that the encoding and the model of a run keep, as ``models.laws`` measures them."""
     yield from measure_model(build_models([config]), build_problem(config.task).vocabulary)
 
@@ -68,7 +68,7 @@ def default_bins(train_length: int, test_length: int) -> list[list[int]]:
     return [[start, min(start + train_length - 1, test_length)] for start in starts]
 
 
-def _check_lengths(config: SequencesConfig, problem: Problem) -> None:
+def _check_lengths(config: SequencesRun, problem: SequenceTask) -> None:
     """Raise InputError for lengths that the task does not have, and if there are none to train or test on."""
     name, first = config.task["name"], cast(int, config.train_from)
     has = f"from {problem.shortest} {'on' if math.isinf(problem.longest) else f'to {problem.longest:g}'}"
@@ -88,7 +88,7 @@ def _check_lengths(config: SequencesConfig, problem: Problem) -> None:
         raise InputError(f"curriculum.start={start}: task={name} has no length from train_from={first} to that")
 
 
-def _check_bins(config: SequencesConfig, problem: Problem) -> None:
+def _check_bins(config: SequencesRun, problem: SequenceTask) -> None:
     """Raise InputError for bins that are empty or overlap, or have training lengths or untested lengths."""
     trained = f"train_from={config.train_from} to train_length={config.train_length}"
     for low, high in config.bins or []:
@@ -104,7 +104,7 @@ def _check_bins(config: SequencesConfig, problem: Problem) -> None:
             raise InputError(f"bins={[low, last]}: overlaps the range that ends at {high}")
 
 
-def _check_positions(config: SequencesConfig, problem: Problem) -> None:
+def _check_positions(config: SequencesRun, problem: SequenceTask) -> None:
     """Raise InputError for encodings and samplers that cannot give positions to padded or to the longest rows."""
     encoding, name = build_encoding(MODELS, config), config.encoding["name"]
     if encoding is None:
@@ -130,7 +130,7 @@ def _check_positions(config: SequencesConfig, problem: Problem) -> None:
 
 
 def train_models(
-    ensemble: nn.Module, configs: Sequence[SequencesConfig], observe: Observer | None = None, device: str = "cpu"
+    ensemble: nn.Module, configs: Sequence[SequencesRun], observe: Observer | None = None, device: str = "cpu"
 ) -> list[Training]:
     """Train initialized models, each until it fits if the configs say so; return their training curves."""
     objective, stop = AnswerLoss(ensemble, configs, device), configs[0].stop
@@ -145,7 +145,7 @@ def train_models(
 
 
 def evaluate_models(
-    ensemble: nn.Module, indices: Sequence[int], configs: Sequence[SequencesConfig]
+    ensemble: nn.Module, indices: Sequence[int], configs: Sequence[SequencesRun]
 ) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
     """Return the ``METRICS`` at every length; and those of the training lengths and bins, with the horizon."""
     first, models = configs[0], Members(ensemble, indices)

@@ -8,12 +8,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from synthlab.sequences.problem import Batch, Problem, places
+from synthlab.sequences.task import Batch, SequenceTask, places
 
 Strings = tuple[Int[Tensor, "B L"], Bool[Tensor, "B K C"]]
 
 
-class FormalLanguage(Problem):
+class FormalLanguage(SequenceTask):
     """A formal language: the model predicts, at each token, the set of symbols that may follow, or the end.
 
     A row is begin and a string. The target at each token is the set of next symbols, or the end, in strings of the

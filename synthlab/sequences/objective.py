@@ -11,9 +11,9 @@ from synthlab.models.encodings.base import encoding_of
 from synthlab.models.language_model import LanguageModel, takes_shortcuts
 from synthlab.positions.samplers import SAMPLERS, Contiguous
 from synthlab.rng import stream
-from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.construction import build_problem
-from synthlab.sequences.problem import Batch, integers
+from synthlab.sequences.run import SequencesRun
+from synthlab.sequences.task import Batch, integers
 from synthlab.training.ensembles import ensemble_size
 
 # Examples are drawn for several steps at once, up to this many tokens: most of the cost of drawing is per call.
@@ -26,7 +26,7 @@ class Examples:
     All rows are as wide as the longest training example, so that a run computes the same in an ensemble as alone.
     """
 
-    def __init__(self, config: SequencesConfig):
+    def __init__(self, config: SequencesRun):
         self.config, self.problem = config, build_problem(config.task)
         self.width = self.problem.width(config.train_length)
         first = config.train_from or self.problem.shortest
@@ -57,7 +57,7 @@ class AnswerLoss:
     of different lengths, and small models gain more by sharing calls.
     """
 
-    def __init__(self, model: nn.Module, configs: Sequence[SequencesConfig], device: torch.device | str = "cpu"):
+    def __init__(self, model: nn.Module, configs: Sequence[SequencesRun], device: torch.device | str = "cpu"):
         self.model, self.device = model, device
         self.problem = build_problem(configs[0].task)
         # This depends on the shape of the runs, not on the ensemble: the two ways round differently.

@@ -11,9 +11,9 @@ from synthlab.models.encodings.base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.sequences.answers import AnswerTask
-from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.construction import build_problem
-from synthlab.sequences.problem import Problem
+from synthlab.sequences.run import SequencesRun
+from synthlab.sequences.task import SequenceTask
 from synthlab.training.trained import Prediction, TrainedModel
 
 
@@ -26,9 +26,9 @@ class TrainedSequences(TrainedModel):
     """
 
     @property
-    def problem(self) -> Problem:
+    def problem(self) -> SequenceTask:
         """The task."""
-        return build_problem(cast(SequencesConfig, self.record.config).task)
+        return build_problem(cast(SequencesRun, self.record.config).task)
 
     def limits(self):
         added = 2 if isinstance(self.problem, AnswerTask) else 1  # begin, and the separator after a prompt

@@ -8,8 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from synthlab.config.registry import show
 from synthlab.errors import InputError, format_error
+from synthlab.runs.registry import show
 
 # The file systems of fsspec that can hold records: object stores and, to try that out, local files and memory.
 ADDRESSES = ("s3", "gs", "gcs", "az", "abfs", "file", "local", "memory")

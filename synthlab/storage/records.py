@@ -19,22 +19,22 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from synthlab.config import argument_checks
-from synthlab.config.base import Config, kind_of
 from synthlab.errors import DamagedRecord, OlderRecord, format_error
+from synthlab.runs import argument_checks
+from synthlab.runs.run import Run, run_type
 from synthlab.storage.files import checksum
 
 if TYPE_CHECKING:
     from synthlab.training.trained import TrainedModel
 
 WHOLE = ("length", "step")  # columns of integers; all others are of double precision
-SEEDS = Config.SEEDS
+SEEDS = Run.SEEDS
 GROUP = 100  # rows of a row group, the smallest part of a file that is decoded
 NESTED = ("metrics", "training", "outputs")
 # The columns of a row that are not nested. ``horizon`` follows from the metrics, and saves reading them.
 COLUMNS: dict[str, pa.DataType] = {
     "id": pa.string(),
-    "kind": pa.string(),
+    "family": pa.string(),
     "results_version": pa.int64(),
     "status": pa.string(),
     "diverged_at": pa.int64(),
@@ -46,7 +46,7 @@ COLUMNS: dict[str, pa.DataType] = {
     "weights_index": pa.int64(),
     "weights": pa.list_(pa.int64()),
 }
-REPEATED = ["kind", "status", "settings", "environment", "weights_file"]  # columns of few different values
+REPEATED = ["family", "status", "settings", "environment", "weights_file"]  # columns of few different values
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Record:
 
     Attributes:
         config: The checked config; ``config.id`` is the run's identity, a hash of all of it.
-        metrics: A row for each test length: ``length``, then for regression tasks ``mse`` (mean squared error in the
+        metrics: A row for each test length: ``length``, then for number tasks ``mse`` (mean squared error in the
             units of the target), ``mse_rep`` (the same in representation space), ``relative_error``, ``bias`` and
             ``clipped``. Empty for a run that diverged.
         training: A row for each point of the training curve: ``step`` and ``loss``, the mean since the point before.
@@ -77,7 +77,7 @@ class Record:
         (True, [2, 4])
     """
 
-    config: Config
+    config: Run
     metrics: pd.DataFrame
     training: pd.DataFrame
     diverged_at: int | None = None
@@ -120,20 +120,20 @@ class Record:
         Raises:
             InputError: The run diverged, there is no such step, or the weights are damaged or not this run's.
         """
-        return self.config.family.open_model(self, step)
+        return self.config.load_family().open_model(self, step)
 
 
 @dataclass(frozen=True)
 class Failure:
     """A run that raised an error: ``error`` is the error in one line, ``traceback`` where it was raised."""
 
-    config: Config
+    config: Run
     error: str
     traceback: str
     environment: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def from_error(cls, config: Config, error: BaseException, environment: dict[str, Any]) -> "Failure":
+    def from_error(cls, config: Run, error: BaseException, environment: dict[str, Any]) -> "Failure":
         """Return the failure for ``error``, which training ``config`` raised."""
         line = format_error(error).encode(errors="backslashreplace").decode()
         text = "".join(traceback.format_exception(error))
@@ -145,7 +145,7 @@ def flatten(config: Mapping[str, Any]) -> dict[str, Any]:
 
     A group's name is under the group's own key, its other keys under ``group.key``.
     """
-    return {name: value for key, part in config.items() if key != "kind" for name, value in _flatten(key, part)}
+    return {name: value for key, part in config.items() if key != "family" for name, value in _flatten(key, part)}
 
 
 def _flatten(key: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -212,26 +212,26 @@ def _type_of(column: object) -> type[np.generic]:
     return np.int64 if column in WHOLE else np.float64
 
 
-def _describe(config: Config) -> dict[str, Any]:
+def _describe(config: Run) -> dict[str, Any]:
     """Return the part of a row that ``_read_config`` reads."""
     settings = config.model_dump()
     seeds = {name: settings[name] for name in SEEDS if name in settings}
     return seeds | {
         "id": config.id,
-        "kind": config.kind,
+        "family": config.family,
         "results_version": config.results_version,
         "settings": json.dumps(settings | dict.fromkeys(seeds)),
     }
 
 
-def _read_config(row: Mapping[str, Any]) -> Config:
-    """Return the run of a row. Raises OlderRecord, UnknownKind, or DamagedRecord if the row's id is another's."""
-    kind = kind_of(row)
-    if row["results_version"] != kind.results_version:
+def _read_config(row: Mapping[str, Any]) -> Run:
+    """Return the run of a row. Raises OlderRecord, UnknownFamily, or DamagedRecord if the row's id is another's."""
+    run_class = run_type(row["family"])
+    if row["results_version"] != run_class.results_version:
         raise OlderRecord(
-            f"it is of results version {row['results_version']}; the present one is {kind.results_version}"
+            f"it is of results version {row['results_version']}; the present one is {run_class.results_version}"
         )
-    seeds = {name: row[name] for name in SEEDS if name in kind.model_fields}
+    seeds = {name: row[name] for name in SEEDS if name in run_class.model_fields}
     config = _read_settings(row["settings"]).model_copy(update=seeds)
     if config.id != row["id"]:
         raise DamagedRecord(f"{row['id']}: damaged (it holds the run {config.id})")
@@ -239,16 +239,16 @@ def _read_config(row: Mapping[str, Any]) -> Config:
 
 
 @lru_cache(maxsize=10_000)
-def _read_settings(text: str) -> Config:
+def _read_settings(text: str) -> Run:
     """Return the run that the settings of a row describe, with 0 for each seed."""
     settings = json.loads(text)
-    return kind_of(settings).from_raw(settings | {name: 0 for name in SEEDS if name in settings})
+    return run_type(settings["family"]).from_raw(settings | {name: 0 for name in SEEDS if name in settings})
 
 
 def to_record(row: Mapping[str, Any], weights: Mapping[int, Callable[[], bytes]], tags: tuple[str, ...]) -> Record:
     """Return the record in a row of ``encode``, with its weights and tags.
 
-    Raises OlderRecord, UnknownKind, or DamagedRecord if the row's id is that of another run.
+    Raises OlderRecord, UnknownFamily, or DamagedRecord if the row's id is that of another run.
     """
     tables: dict[str, Any] = {
         name: pd.DataFrame({column: np.array(values, _type_of(column)) for column, values in row[name].items()})

@@ -1,7 +1,7 @@
 """The store: the records below one folder or address, and the other files of a sweep.
 
 ``runs/NAME.parquet`` holds the runs of an ensemble, ``weights/NAME.safetensors`` their weights, ``failed/ID.json`` the
-error of a failed run, ``tags/TAG/*.txt`` the runs that have a tag, ``claims/`` the runs that are training now,
+error of a failed run, ``tags/TAG/*.txt`` the runs that have a tag, ``leases/`` the runs that are training now,
 ``damaged/`` files that were found damaged, ``sweeps/`` a folder for each sweep.
 
 Files of records never change. If several have the same run, the latest counts: it has more weights. A file's name has
@@ -25,11 +25,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from synthlab.config.base import Config
-from synthlab.config.registry import show
-from synthlab.errors import DamagedRecord, InputError, OlderRecord, StoreError, UnknownKind, format_error
-from synthlab.storage.claims import Claims
+from synthlab.errors import DamagedRecord, InputError, OlderRecord, StoreError, UnknownFamily, format_error
+from synthlab.runs.registry import show
+from synthlab.runs.run import Run
 from synthlab.storage.files import DIGITS, Folder, checksum, reason_of
+from synthlab.storage.leases import Leases
 from synthlab.storage.records import (
     NESTED,
     Failure,
@@ -69,7 +69,7 @@ class Store:
     """The records below one folder or address, by identity.
 
     With ``save`` (``weights.py``), weights are saved too: a finished run without them then counts as not recorded.
-    With a ``tag``, every record that is written or passed to ``mark`` is tagged. ``claims`` tells which process trains
+    With a ``tag``, every record that is written or passed to ``mark`` is tagged. ``leases`` tells which process trains
     which run. ``damaged`` has the path of each file that was found damaged.
 
     Raises InputError for an invalid root, ``save`` or ``tag``.
@@ -78,7 +78,7 @@ class Store:
     def __init__(self, root: Any, save: Any = None, tag: Any = None):
         self.save, self.tag = check_save(save), check_tag(tag)
         self.files = Folder(root)
-        self.claims = Claims(self.files.local and self.files.local / "claims")
+        self.leases = Leases(self.files.local and self.files.local / "leases")
         self.damaged: set[str] = set()
         self._ids: dict[str, np.ndarray] = {}  # the runs in each file of records, as numbers, oldest file first
         self._saved: set[str] = set()  # the files of weights
@@ -119,18 +119,18 @@ class Store:
         names = [name.removesuffix(".json") for name in self._names("failed")]
         return [name for name in names if IDENTITY.fullmatch(name)]
 
-    def holds(self, config: Config) -> bool:
+    def holds(self, config: Run) -> bool:
         """Return True if this run has been recorded, with its weights if these are saved."""
         return bool(self.find_recorded({config.id: config}))
 
-    def find_recorded(self, asked: Mapping[str, Config]) -> set[str]:
+    def find_recorded(self, asked: Mapping[str, Run]) -> set[str]:
         """Return the identities of those runs that have been recorded, as ``holds`` tells for one."""
         if self.save is None:
             return {identity for ids in self._find(asked).values() for identity in _to_texts(ids)}
         rows = self._rows(asked, ["id", "status", "weights_file", "weights"])
         return {row["id"] for row in rows if self._has_weights(row, asked[row["id"]])}
 
-    def steps(self, config: Config) -> list[int]:
+    def steps(self, config: Run) -> list[int]:
         """Return the steps after which weights of this run are saved. Raises InputError if they cannot be."""
         return steps_to_keep(self.save, config)
 
@@ -139,7 +139,7 @@ class Store:
 
         Raises:
             InputError: There is no such record, or it is damaged (DamagedRecord) or outdated (OlderRecord).
-            UnknownKind: Its kind is unknown.
+            UnknownFamily: Its kind is unknown.
         """
         for row in self._rows([identity]):
             return self._to_record(row)
@@ -151,7 +151,7 @@ class Store:
         """Yield those of the runs ``asked`` that have been recorded, with their weights if these are saved.
 
         Without ``asked``, yield all of the present results versions. Damaged files are left out, and added to
-        ``damaged``. Raises UnknownKind.
+        ``damaged``. Raises UnknownFamily.
         """
         for row in self._rows(asked):
             with suppress(OlderRecord):
@@ -219,7 +219,7 @@ class Store:
                     self.write_failure(Failure(record.config, OTHER_NUMBERS, OTHER_NUMBERS, record.environment))
                     continue
                 record = replace(before, weights=dict(sorted({**before.weights, **record.weights}.items())))
-            groups[record.config.kind, record.config.shape, tuple(record.weights)].append(record)
+            groups[record.config.family, record.config.shape, tuple(record.weights)].append(record)
         for group in groups.values():
             self._write_group(group)
         self.mark(asked)
@@ -246,18 +246,18 @@ class Store:
         with self._catch_read_errors():
             try:
                 return decode_failure(self.files.read(path))
-            except (OlderRecord, UnknownKind):
+            except (OlderRecord, UnknownFamily):
                 raise
             except (ValueError, KeyError, TypeError, FileNotFoundError) as error:
                 raise DamagedRecord(f"{self.files.path(path)}: damaged ({format_error(error)})") from None
 
-    def failure(self, config: Config) -> Failure | None:
+    def failure(self, config: Run) -> Failure | None:
         """Return why this run failed; None if it did not, or if its failure can no longer be read."""
         with suppress(InputError):
             return self.read_failure(config.id)
         return None
 
-    def forget_failure(self, config: Config) -> None:
+    def forget_failure(self, config: Run) -> None:
         """Remove the failure of a run, so that it can be tried again."""
         with self.catch_write_errors():
             self.files.remove(f"failed/{config.id}.json")
@@ -368,7 +368,7 @@ class Store:
         weights = {step: partial(self._load, file, index, step) for step in steps}
         return to_record(row, weights, self.tags.get(row["id"], ()))
 
-    def _has_weights(self, row: Mapping[str, Any], config: Config) -> bool:
+    def _has_weights(self, row: Mapping[str, Any], config: Run) -> bool:
         """Return True if a row has the weights that are to be saved, undamaged. A diverged run has none."""
         if self.save is None or row["status"] == "diverged":
             return True

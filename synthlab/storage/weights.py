@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
-from synthlab.config.base import Config
-from synthlab.config.registry import describe_unknown, show
 from synthlab.errors import InputError
+from synthlab.runs.registry import describe_unknown, show
+from synthlab.runs.run import Run
 
 SAVED = ("weights", "checkpoints")
 SHOWN = 3  # the most steps that a message names
@@ -33,7 +33,7 @@ def check_save(save: Any) -> Save:
     raise InputError(f"save={show(save)}: must be {' or '.join(SAVED)}, or a list of steps such as [100, 1000]")
 
 
-def steps_to_keep(save: Save, config: Config) -> list[int]:
+def steps_to_keep(save: Save, config: Run) -> list[int]:
     """Return the steps of a run after which its weights are saved, in order; none for ``save=None``.
 
     Raises InputError for a step after which they cannot be saved.
@@ -47,7 +47,7 @@ def steps_to_keep(save: Save, config: Config) -> list[int]:
     return sorted({*chosen, config.steps})
 
 
-def check_step(step: Any, config: Config, given: str) -> int:
+def check_step(step: Any, config: Run, given: str) -> int:
     """Return ``step`` if it is the last step or a point of the training curve.
 
     With an extension, that is the curve of the second training. Raises InputError for another step; it names ``given``.

@@ -8,10 +8,10 @@ from typing import Any
 from pydantic import BaseModel, PositiveInt
 
 from synthlab.analysis.plotting import save_panel, save_sheet
-from synthlab.config.base import Seed
-from synthlab.config.registry import STRICT, validate
 from synthlab.errors import InputError
 from synthlab.output import say
+from synthlab.runs.registry import STRICT, validate
+from synthlab.runs.run import Seed
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
 from synthlab.studies.overrides import OF_THE_COMMAND, Overrides

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from synthlab.analysis.series import plain_label
 from synthlab.analysis.tables import HORIZON, horizon_of
-from synthlab.config.base import Config
+from synthlab.runs.run import Run
 from synthlab.storage.records import Record
 
 
@@ -59,7 +59,7 @@ class Evidence:
         given = Evidence({name: [r for r in runs if fits(r, levels[name])] for name, runs in self.records.items()})
         return Fitting(self.runs, self.finished, given.finished, given)
 
-    def config(self, name: str) -> Config:
+    def config(self, name: str) -> Run:
         """Return the config of one run of a series. Raises NoEvidence if none is finished."""
         if not self.records.get(name):
             raise NoEvidence(f"no finished run of {name}")

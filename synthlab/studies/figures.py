@@ -8,9 +8,9 @@ from pydantic import Field, PositiveFloat
 
 from synthlab.analysis.plotting import Drawn
 from synthlab.analysis.series import Settings
-from synthlab.config.base import Config
-from synthlab.config.registry import Registry, describe_unknown
 from synthlab.errors import InputError
+from synthlab.runs.registry import Registry, describe_unknown
+from synthlab.runs.run import Run
 from synthlab.studies.evidence import Evidence, describe_left_out
 from synthlab.studies.grids import Grid, NameOrMember, OneOrMore, Values
 from synthlab.studies.plots import PLOTS, Plot, Series
@@ -48,7 +48,7 @@ class Figure(Study):
     def grids(self) -> Mapping[str, Grid]:
         return self.panels
 
-    def level(self, config: Config) -> float | None:
+    def level(self, config: Run) -> float | None:
         """Return the training loss up to which runs like ``config`` fit; None if the figure has no such level."""
         return self.fit
 

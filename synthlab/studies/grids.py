@@ -8,11 +8,11 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from synthlab.config.base import Config, kind_of
-from synthlab.config.composition import settings_of, to_overrides
-from synthlab.config.families import families, groups_of
-from synthlab.config.registry import STRICT, describe_unknown
 from synthlab.errors import InputError
+from synthlab.runs.composition import settings_of, to_overrides
+from synthlab.runs.conf_files import families, groups_of
+from synthlab.runs.registry import STRICT, describe_unknown
+from synthlab.runs.run import Run, run_type
 from synthlab.storage.records import Record
 from synthlab.studies.intervals import FIRST
 from synthlab.studies.overrides import OF_THE_COMMAND, Overrides
@@ -38,7 +38,7 @@ class Cell(NamedTuple):
 
     arm: str
     chosen: dict[str, Any]
-    candidates: dict[str, list[Config]]
+    candidates: dict[str, list[Run]]
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -70,7 +70,7 @@ class Cell(NamedTuple):
         return self._replace(candidates={name: _add_seeds(runs, seeds) for name, runs in self.candidates.items()})
 
     @property
-    def configs(self) -> list[Config]:
+    def configs(self) -> list[Run]:
         """All its runs."""
         return [config for configs in self.candidates.values() for config in configs]
 
@@ -86,7 +86,7 @@ class Cell(NamedTuple):
         return setting, found[setting]
 
 
-def _add_seeds(runs: list[Config], seeds: int) -> list[Config]:
+def _add_seeds(runs: list[Run], seeds: int) -> list[Run]:
     first, last = runs[0], runs[-1]
     own = {name: getattr(first, name) for name in first.SEEDS if getattr(first, name) == getattr(last, name)}
     more = range(first.seed + len(runs), first.seed + seeds)
@@ -120,7 +120,7 @@ class Grid(BaseModel):
                 raise InputError(f"{field}: sets {min(twice)} twice; set it in only one of fixed, vary and tune")
 
     def cells(
-        self, field: str, overrides: Overrides, seeds: range, task: str = "mean", kind: type[Config] | None = None
+        self, field: str, overrides: Overrides, seeds: range, task: str = "mean", own: type[Run] | None = None
     ) -> list[Cell]:
         """Return the runs, checked: the grid's settings on top of the command line's ``overrides``.
 
@@ -131,7 +131,7 @@ class Grid(BaseModel):
             overrides: The command line's settings of runs.
             seeds: Consecutive numbers.
             task: The task of runs if neither the grid nor the command line names one.
-            kind: The kind of the runs; None: that of the task's family.
+            own: The class of the runs; None: that of the task's family.
 
         Raises:
             InputError: An override contradicts the grid's own settings, or runs would differ in name only.
@@ -142,7 +142,7 @@ class Grid(BaseModel):
             for tuned in combinations(self.tune):
                 settings = dict(settings_of(self.fixed | chosen | self.arms[arm] | tuned))
                 raw = overrides.compose(field, settings, task)
-                of = kind or kind_of(raw)
+                of = own or run_type(raw["family"])
                 config = of.resolve(raw)
                 runs = seeds if of.follows(raw) else seeds[:1]
                 candidates[" ".join(to_overrides(tuned))] = [config.with_seeds(raw | {"seed": seed}) for seed in runs]

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from synthlab.config.base import BOOKKEEPING, Config
-from synthlab.config.composition import Composer, compose, family_of
-from synthlab.config.families import families, kind_of_family
-from synthlab.config.registry import describe_unknown_key, key_of
 from synthlab.errors import InputError
+from synthlab.runs.composition import Composer, compose, family_of
+from synthlab.runs.conf_files import families, run_type
+from synthlab.runs.registry import describe_unknown_key, key_of
+from synthlab.runs.run import BOOKKEEPING, Run
 
 NOT_RUNS = ("study", "seeds", "first_seed", "replot", "quick")  # keys of the command that are not keys of its runs
 OF_THE_COMMAND = (*NOT_RUNS, *BOOKKEEPING)
@@ -23,8 +23,8 @@ class Overrides:
         by_key = {key_of(override): override for override in given}
         if "seed" in by_key:
             raise InputError(f"{by_key['seed']}: the runs of a study have the seeds from first_seed on; give seeds=N")
-        if "kind" in by_key:
-            raise InputError(f"{by_key['kind']}: follows from the task of a run; leave it out")
+        if "family" in by_key:
+            raise InputError(f"{by_key['family']}: follows from the task of a run; leave it out")
         self._edits = {key: override for key, override in by_key.items() if key.startswith("study.")}
         self.of_runs = {key: override for key, override in by_key.items() if key not in self._edits}
         for override in self.of_runs.values():
@@ -49,7 +49,7 @@ class Overrides:
         composer = self._composers.setdefault(family, Composer(taken.values()))
         return composer.compose({"task": task, **settings})
 
-    def text(self, study: str, configs: Iterable[Config]) -> str:
+    def text(self, study: str, configs: Iterable[Run]) -> str:
         """Return, in one line, how ``study`` differs from its file.
 
         These are the settings that its runs, ``configs``, take, and edits of the study itself.
@@ -58,7 +58,7 @@ class Overrides:
         edits = [override for key, override in self._edits.items() if f"{key}.".startswith(f"study.{study}.")]
         return " ".join([*(override for key, override in self.of_runs.items() if key in taken), *edits])
 
-    def check_all_taken(self, configs: Iterable[Config]) -> None:
+    def check_all_taken(self, configs: Iterable[Run]) -> None:
         """Raise InputError for a setting that none of the runs ``configs`` has."""
         of = _families_of(configs)
         taken = {key for family in of for key in self._select(family)}
@@ -73,7 +73,7 @@ class Overrides:
     def _default(self, family: str) -> str:
         """Return the override that describes a run of a family, with everything else at its default."""
         mine = self.task is not None and family_of(self.task) == family
-        return self.of_runs["task"] if mine else f"task={kind_of_family(family).default_task}"
+        return self.of_runs["task"] if mine else f"task={run_type(family).default_task}"
 
     def _select(self, family: str) -> dict[str, str]:
         """Return the settings that runs of a family have. Others are for other families."""
@@ -92,10 +92,10 @@ class Overrides:
         return self._taken.get(family, {})
 
 
-def _families_of(configs: Iterable[Config]) -> list[str]:
+def _families_of(configs: Iterable[Run]) -> list[str]:
     """Return the families that the runs belong to."""
-    kinds = dict.fromkeys(map(type, configs))
-    found = (family for kind in kinds for family in families() if issubclass(kind, kind_of_family(family)))
+    types = dict.fromkeys(map(type, configs))
+    found = (family for each in types for family in families() if issubclass(each, run_type(family)))
     return list(dict.fromkeys(found))
 
 

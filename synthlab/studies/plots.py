@@ -18,11 +18,11 @@ from synthlab.analysis.plotting import Drawing, draw_cells, draw_curves, draw_in
 from synthlab.analysis.series import SYMBOLS, Settings, name_setting, style_of
 from synthlab.analysis.tables import aggregate_seeds, band_note, curves, make_table, metric_of, seeds_note
 from synthlab.analysis.variance import NONE, Factors, VarianceShare, share_variance
-from synthlab.config.base import Config
-from synthlab.config.families import families, kind_of_family
-from synthlab.config.registry import Registry
 from synthlab.errors import InputError
 from synthlab.metrics import Metric
+from synthlab.runs.conf_files import families, run_type
+from synthlab.runs.registry import Registry
+from synthlab.runs.run import Run
 from synthlab.storage.records import Record
 from synthlab.studies.evidence import fits
 from synthlab.studies.grids import label
@@ -31,7 +31,7 @@ Lengths = Annotated[list[PositiveInt], Field(min_length=1)]
 # The named maps that are powers, or a limit of powers; and where the other map is placed on the axis.
 EXPONENTS, BESIDE = {"identity": 1.0, "sqrt": 0.5, "log": 0.0, "rsqrt": -0.5, "reciprocal": -1.0}, 1.75
 UNFIT = "hatched: no run fits"
-SEEDS = Config.SEEDS[1:]  # of weights, data and tests: the axes of the design of ``Spread``
+SEEDS = Run.SEEDS[1:]  # of weights, data and tests: the axes of the design of ``Spread``
 # Sets of these axes, by name. The interaction of tests and models is a source of its own.
 SOURCES: dict[str, Sequence[Factors]] = {
     "weights": [(0,)],
@@ -456,4 +456,4 @@ def check_lengths(lengths: Sequence[int], test_length: int) -> None:
 
 def _metric(drawn: pd.DataFrame) -> Metric:
     """Return the metric that is drawn."""
-    return metric_of(map(kind_of_family, families()), drawn["metric"].iloc[0])
+    return metric_of(map(run_type, families()), drawn["metric"].iloc[0])

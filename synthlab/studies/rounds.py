@@ -12,10 +12,10 @@ true only while the same setting remains the best.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from synthlab.config.base import Config
-from synthlab.config.registry import describe_unknown
 from synthlab.errors import InputError
 from synthlab.output import tell
+from synthlab.runs.registry import describe_unknown
+from synthlab.runs.run import Run
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
 from synthlab.studies.grids import Cell
@@ -99,7 +99,7 @@ class StudyRuns(NamedTuple):
     device: str
     tracker: Tracker | None
 
-    def check(self, configs: Iterable[Config]) -> None:
+    def check(self, configs: Iterable[Run]) -> None:
         """Raise InputError if runs are missing and none may be trained, or if their weights cannot be saved."""
         every = list(configs)
         if self.replot:
@@ -107,13 +107,13 @@ class StudyRuns(NamedTuple):
         for config in every:
             self.store.steps(config)
 
-    def announce(self, why: str, configs: Iterable[Config]) -> None:
+    def announce(self, why: str, configs: Iterable[Run]) -> None:
         """Print on standard error the purpose of a round, and its number of runs that are to be trained."""
         if not self.replot:
             missing = [config for config in configs if not self.store.holds(config)]
             tell(f"seeds={AUTO}: {why}; runs to train: {len(missing)}")
 
-    def ensure(self, configs: Iterable[Config]) -> dict[str, Record]:
+    def ensure(self, configs: Iterable[Run]) -> dict[str, Record]:
         """Return the records of all runs, by identity. With ``replot``, raises InputError for a damaged one."""
         if self.replot:
             return {config.id: self.store.read(config.id) for config in configs}

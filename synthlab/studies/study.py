@@ -14,9 +14,9 @@ from pydantic import BaseModel, Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
 from synthlab.analysis.plotting import Drawn
-from synthlab.config.base import MOST_SEEDS, Config
-from synthlab.config.registry import STRICT, validate
 from synthlab.errors import InputError, RunsFailed
+from synthlab.runs.registry import STRICT, validate
+from synthlab.runs.run import MOST_SEEDS, Run
 from synthlab.storage.records import Record
 from synthlab.studies.evidence import fitting_of
 from synthlab.studies.grids import Cell, Grid, check_claims
@@ -72,7 +72,7 @@ class Plan(NamedTuple):
     auto: bool
 
     @property
-    def configs(self) -> list[Config]:
+    def configs(self) -> list[Run]:
         """All runs."""
         return [config for cells in self.cells.values() for cell in cells for config in cell.configs]
 
@@ -111,8 +111,8 @@ class Study(BaseModel, ABC):
         """Its grids, each by the key of its panel; or the study itself, by an empty key."""
 
     @property
-    def kind(self) -> type[Config] | None:
-        """The kind of its runs; None: that of their tasks' family."""
+    def run_class(self) -> type[Run] | None:
+        """The class of its runs; None: that of their tasks' family."""
         return None
 
     def seeds_of(self, key: str) -> Seeds:
@@ -178,7 +178,7 @@ class Study(BaseModel, ABC):
             raise InputError(f"first_seed={first_seed}: must be at most {MOST_SEEDS - most}, for {most} seeds")
         for key, grid in self.grids.items():
             place, numbers = self.place(field, key), range(first_seed, first_seed + counts[key])
-            cells[key] = grid.cells(place, overrides, numbers, self.task, self.kind)
+            cells[key] = grid.cells(place, overrides, numbers, self.task, self.run_class)
             self.check_cells(place, key, cells[key])
         plan = Plan(name, self, cells, "", auto)
         told = [overrides.text(name, plan.configs), f"first_seed={first_seed}" if first_seed else ""]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from synthlab.config.composition import require_launcher
 from synthlab.errors import RunsFailed
 from synthlab.output import say, tell
+from synthlab.runs.composition import require_launcher
 from synthlab.storage.files import write_whole
 from synthlab.storage.store import Store
 from synthlab.sweeps.launchers import launch

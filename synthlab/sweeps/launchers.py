@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from synthlab.config.base import config_of
-from synthlab.config.composition import quote
 from synthlab.errors import InputError, format_error
+from synthlab.runs.composition import quote
+from synthlab.runs.run import config_of
 from synthlab.storage.files import write_whole
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import Sweep

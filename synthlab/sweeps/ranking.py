@@ -9,8 +9,8 @@ import pandas as pd
 from synthlab.analysis.conditions import to_text
 from synthlab.analysis.printing import chance_of
 from synthlab.analysis.tables import find_varying, mark_followers, run_row
-from synthlab.config.base import kind_of
-from synthlab.config.sources import own_classes
+from synthlab.runs.run import run_type
+from synthlab.runs.sources import own_classes
 from synthlab.storage.records import Failure, Record, flatten
 from synthlab.storage.store import Store
 
@@ -18,7 +18,7 @@ BEST, WORST, FAILED = 10, 5, 10  # number of lines of each in the summary; the f
 
 
 def summarize_run(record: Record) -> dict[str, Any]:
-    """Return a run in one row: identity, kind, status, settings, horizon and results.
+    """Return a run in one row: identity, family, status, settings, horizon and results.
 
     The results are the metrics that rank it and the level of ``chance`` at its longest test length, ``training_loss``
     at the end of training, and ``seconds`` of training and testing.
@@ -34,27 +34,27 @@ def summarize_run(record: Record) -> dict[str, Any]:
 
 
 def rankings(rows: Iterable[Mapping[str, Any]]) -> dict[str, pd.DataFrame]:
-    """Return the ranking of the runs of each kind, by its name."""
-    kinds: dict[str, list[Mapping[str, Any]]] = {}
+    """Return the ranking of the runs of each family, by its name."""
+    families: dict[str, list[Mapping[str, Any]]] = {}
     for each in rows:
-        kinds.setdefault(each["kind"], []).append(each)
-    return {kind: rank_runs(own) for kind, own in kinds.items()}
+        families.setdefault(each["family"], []).append(each)
+    return {family: rank_runs(own) for family, own in families.items()}
 
 
 def rank_runs(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return a row for each combination of settings of runs of one kind, best first.
+    """Return a row for each combination of settings of runs of one family, best first.
 
     The columns are the settings that differ, the number of ``seeds`` and how many of them ``diverged``, and medians
     over the others of what ``summarize_run`` measured; ``chance`` follows the primary metric, whose level it is.
     Combinations rank by the metrics of ``Measures.ranking`` at the longest test length. NaN counts as the worst value,
     and combinations that diverged come last.
     """
-    table, measures = pd.DataFrame(rows), kind_of(rows[0]).measures()
+    table, measures = pd.DataFrame(rows), run_type(rows[0]["family"]).measures()
     measured, order = table["status"] != "diverged", [*measures.ranking]
     lower = [measures.metrics[name].better != "higher" for name in order]
     for name, is_lower in zip(order, lower, strict=True):
         table.loc[measured, name] = table.loc[measured, name].fillna(math.inf if is_lower else -math.inf)
-    columns = find_varying(table) or ["task" if "task" in table else "kind"]
+    columns = find_varying(table) or ["task" if "task" in table else "family"]
     named = mark_followers(table)
     by = [named[column].map(to_text) for column in columns]  # a missing setting is a value too
     groups = table.assign(diverged=table["status"] == "diverged").groupby(by, sort=False)
@@ -68,23 +68,25 @@ def rank_runs(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 
 def join_rankings(found: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return all rankings in one table; of several kinds, one below the other, which the column ``kind`` names."""
+    """Return all rankings in one table; of several families, one below the other, which the column ``family`` names."""
     if len(found) == 1:
         return next(iter(found.values()))
-    return pd.concat([table.assign(kind=kind)[["kind", *table]] for kind, table in found.items()], ignore_index=True)
+    return pd.concat(
+        [table.assign(family=family)[["family", *table]] for family, table in found.items()], ignore_index=True
+    )
 
 
 def render_rankings(found: Mapping[str, pd.DataFrame]) -> str:
-    """Return lines with the best and the worst combinations of each kind, starting the latter with the worst."""
+    """Return lines with the best and the worst combinations of each family, starting the latter with the worst."""
     blocks = []
-    for kind, table in found.items():
-        answer = kind_of({"kind": kind}).answer
-        blocks.append(_render(table, f"tasks with {answer} for an answer: " if len(found) > 1 else "", kind))
+    for family, table in found.items():
+        answer = run_type(family).answer
+        blocks.append(_render(table, f"tasks with {answer} for an answer: " if len(found) > 1 else "", family))
     return "\n\n".join(blocks)
 
 
-def _render(ranking: pd.DataFrame, title: str, kind: str) -> str:
-    measures = kind_of({"kind": kind}).measures()
+def _render(ranking: pd.DataFrame, title: str, family: str) -> str:
+    measures = run_type(family).measures()
     metrics = measures.metrics
     formats: dict[str, Any] = {name.replace("_", " "): each.text for name, each in metrics.items()}
     formats |= {"horizon": "{:.0f}".format, "training loss": "{:.3g}".format, "chance": metrics[measures.primary].text}

@@ -14,10 +14,10 @@ from typing import Any, Generic, TypeVar
 
 from synthlab.analysis.printing import describe_recorded
 from synthlab.analysis.record_list import Records
-from synthlab.config.base import Config
-from synthlab.config.registry import describe_unknown, show
 from synthlab.errors import InputError, RunsFailed, StoreError
 from synthlab.output import tell
+from synthlab.runs.registry import describe_unknown, show
+from synthlab.runs.run import Run
 from synthlab.storage.records import Failure, Record
 from synthlab.storage.store import Store
 from synthlab.sweeps.ranking import failure_lines
@@ -52,7 +52,7 @@ class Outcome(Generic[Kept]):
 class Sweep(Generic[Kept]):
     """The requested runs of a sweep, in one store. ``keep`` returns the part of a record to hold in memory."""
 
-    def __init__(self, configs: Iterable[Config], store: Store, keep: Callable[[Record], Kept]):
+    def __init__(self, configs: Iterable[Run], store: Store, keep: Callable[[Record], Kept]):
         self.asked = {config.id: config for config in configs}
         self.store, self.keep, self.outcome = store, keep, Outcome[Kept]()
         self.missing = list(self.asked.values())  # as of the last look into the store
@@ -76,7 +76,7 @@ class Sweep(Generic[Kept]):
         if self.missing:
             self.store.make_writable()
 
-    def find_missing(self) -> list[Config]:
+    def find_missing(self) -> list[Run]:
         """Read what has been recorded since the last look; return the runs that are neither recorded nor failed."""
         kept, damage = self.outcome.kept, True
         while damage:
@@ -99,10 +99,10 @@ class Sweep(Generic[Kept]):
         work = partial(train_and_record, store=self.store, device=device, tracker=tracker)
         try:
             while self.missing:
-                claims = self.store.claims.find({config.id for config in self.missing})
+                leases = self.store.leases.find({config.id for config in self.missing})
                 # Runs whose process died may have ended it, such as for want of memory.
-                dead = [config for config in self.missing if config.id in claims and not claims[config.id].alive]
-                if free := [config for config in self.missing if config.id not in claims]:
+                dead = [config for config in self.missing if config.id in leases and not leases[config.id].alive]
+                if free := [config for config in self.missing if config.id not in leases]:
                     self._train_together(free, work, workers, device)
                 elif dead:
                     for group in plan_ensembles(dead, 1, device):
@@ -114,11 +114,11 @@ class Sweep(Generic[Kept]):
                 self.find_missing()
         except StoreError as error:  # it could be written before, so the disk may be full now
             raise RunsFailed(*(f"failed: {line}" for line in error.lines)) from None
-        self.store.claims.clear(self.asked)
+        self.store.leases.clear(self.asked)
 
     def wait(self) -> None:
         """Wait until nobody trains missing runs any more."""
-        while any(claim.alive for claim in self.store.claims.find({each.id for each in self.find_missing()}).values()):
+        while any(lease.alive for lease in self.store.leases.find({each.id for each in self.find_missing()}).values()):
             time.sleep(TERMINAL)
 
     def end(self) -> Outcome[Kept]:
@@ -138,8 +138,8 @@ class Sweep(Generic[Kept]):
         recorded = self.store.find_recorded(self.asked)
         failed = len((self.asked.keys() & {*self.store.ids("failed")}) - recorded)
         skipped, left = self.outcome.skipped, len(self.asked) - len(recorded) - failed
-        shares = self.store.claims.find(self.asked.keys() - recorded) if left else {}
-        over = len(self.asked) - left + sum(claim.share for claim in shares.values() if claim.alive)
+        shares = self.store.leases.find(self.asked.keys() - recorded) if left else {}
+        over = len(self.asked) - left + sum(lease.share for lease in shares.values() if lease.alive)
         return f"{len(recorded) - skipped} done, {failed} failed, {skipped} skipped, {left} left", over
 
     @contextmanager
@@ -182,8 +182,8 @@ class Sweep(Generic[Kept]):
             show()
             bar.close()
 
-    def _train_together(self, configs: list[Config], work: Any, workers: int, device: str) -> None:
-        """Train the runs in ensembles, until a worker is killed: its claims then tell which runs it held.
+    def _train_together(self, configs: list[Run], work: Any, workers: int, device: str) -> None:
+        """Train the runs in ensembles, until a worker is killed: its leases then tell which runs it held.
 
         Raises BrokenExecutor for workers that are killed before they hold any.
         """
@@ -191,10 +191,10 @@ class Sweep(Generic[Kept]):
             for _ in map_ensembles(work, plan_ensembles(configs, workers, device), workers):
                 pass
         except BrokenExecutor:
-            if not self.store.claims.find({config.id for config in configs}):
+            if not self.store.leases.find({config.id for config in configs}):
                 raise
 
-    def _train_apart(self, configs: list[Config], work: Any) -> None:
+    def _train_apart(self, configs: list[Run], work: Any) -> None:
         """Train an ensemble whose process was killed in a process of its own; if that is killed too, each run alone.
 
         A run that is killed alone is recorded as failed.
@@ -220,7 +220,7 @@ def count_workers(workers: Any) -> int:
     return workers
 
 
-def require_recorded(configs: Iterable[Config], store: Store) -> None:
+def require_recorded(configs: Iterable[Run], store: Store) -> None:
     """Raise InputError unless ``store`` has every run, since nothing may be trained."""
     asked = {config.id: config for config in configs}
     missing = len(asked) - len(store.find_recorded(asked))
@@ -229,7 +229,7 @@ def require_recorded(configs: Iterable[Config], store: Store) -> None:
 
 
 def ensure(
-    configs: Sequence[Config],
+    configs: Sequence[Run],
     store: Store,
     workers: int | None = 1,
     progress: bool = True,

@@ -6,10 +6,10 @@ from itertools import islice, product
 from math import prod
 from typing import Any, NamedTuple
 
-from synthlab.config.base import BOOKKEEPING, Config, bookkeeping, kind_of, resolve
-from synthlab.config.composition import Composer, initialize_hydra, input_errors
-from synthlab.config.registry import show
 from synthlab.errors import InputError
+from synthlab.runs.composition import Composer, initialize_hydra, input_errors
+from synthlab.runs.registry import show
+from synthlab.runs.run import BOOKKEEPING, Run, bookkeeping, resolve, run_type
 
 MOST = 100_000  # the most runs of a sweep
 
@@ -17,7 +17,7 @@ MOST = 100_000  # the most runs of a sweep
 class SweepGrid(NamedTuple):
     """The runs of a sweep, each once, and the settings that are not part of them (``results``, ``device``, ...)."""
 
-    configs: list[Config]
+    configs: list[Run]
     settings: dict[str, Any]
 
 
@@ -31,19 +31,19 @@ def grid(overrides: Sequence[str]) -> SweepGrid:
         if key.split(".")[0] in BOOKKEEPING and len(values) > 1:
             raise InputError(f"{key}={','.join(map(show, values))}: must be one for the whole sweep")
     composer = Composer(fixed)
-    configs: dict[str, Config] = {}
+    configs: dict[str, Run] = {}
     settings: dict[str, Any] = {}
     refused: dict[str, None] = {}
-    known: dict[str, Config] = {}
+    known: dict[str, Run] = {}
     for values in product(*swept.values()):
         try:
             raw = composer.compose(dict(zip(swept, values, strict=True)))
             # Runs that differ only in their seeds are checked together.
-            rest = json.dumps({key: raw[key] for key in raw if key not in Config.SEEDS}, sort_keys=True, default=str)
+            rest = json.dumps({key: raw[key] for key in raw if key not in Run.SEEDS}, sort_keys=True, default=str)
             config = known[rest].with_seeds(raw) if rest in known else resolve(raw)
             known.setdefault(rest, config)
             if len(swept.get("seed", ())) > 1:
-                kind_of(raw).check_follows(raw, typed["seed"])
+                run_type(raw["family"]).check_follows(raw, typed["seed"])
             configs[config.id] = config
             settings = bookkeeping(raw)
         except InputError as error:

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from synthlab.analysis.tables import horizon_of
-from synthlab.config.base import Config
-from synthlab.config.registry import Registry
 from synthlab.errors import InputError, escape, format_error, require
+from synthlab.runs.registry import Registry
+from synthlab.runs.run import Run
 from synthlab.storage.records import Record, flatten
 
 
@@ -45,7 +45,7 @@ class Tracker(ABC):
     _key: str = ""  # the same in all copies of a tracker, also in those of other processes
 
     @abstractmethod
-    def begin(self, config: Config) -> None:
+    def begin(self, config: Run) -> None:
         """Begin to follow a run. One that was interrupted begins again under the same ``config.id``."""
 
     @abstractmethod
@@ -193,7 +193,7 @@ class Tracks:
     The first error of a tracker is printed in one line on stderr; after it, this process calls the tracker no more.
     """
 
-    def __init__(self, tracker: Tracker, configs: Sequence[Config]):
+    def __init__(self, tracker: Tracker, configs: Sequence[Run]):
         self.tracks = [copy(tracker) for _ in configs]
         for track, config in zip(self.tracks, configs, strict=True):
             _attempt(track, track.begin, config)
@@ -247,7 +247,7 @@ def tests(record: Record | None) -> Iterator[tuple[int, dict[str, float]]]:
         yield int(row.pop("length")), {f"test/{name}": value for name, value in row.items()}
 
 
-def title(config: Config) -> str:
+def title(config: Run) -> str:
     """Return a name for a run: ``length nope log seed 0``."""
     names = [getattr(config, group, {"name": ""})["name"] for group in ("task", "encoding", "outrep")]
     return " ".join([*filter(None, names), f"seed {config.seed}"])

@@ -12,35 +12,33 @@ from functools import cache
 from traceback import walk_tb
 from typing import TypeVar
 
-from synthlab.config.base import Config
-from synthlab.config.registry import find_changed
 from synthlab.errors import InputError, StoreError
-from synthlab.storage.claims import release_all
+from synthlab.runs.registry import find_changed
+from synthlab.runs.run import Run
+from synthlab.storage.leases import release_all
 from synthlab.storage.records import Failure
 from synthlab.storage.store import Store
 from synthlab.sweeps.trackers import Tracker, Tracks
 from synthlab.training.execution import environment, execute_together, split_inexact
 
 Done = TypeVar("Done")
-RENEWED = 100  # renewing claims takes at most 1 / RENEWED of the time
+RENEWED = 100  # renewing leases takes at most 1 / RENEWED of the time
 
 
-def train_and_record(
-    configs: Sequence[Config], store: Store, device: str = "cpu", tracker: Tracker | None = None
-) -> None:
+def train_and_record(configs: Sequence[Run], store: Store, device: str = "cpu", tracker: Tracker | None = None) -> None:
     """Train and record those runs of an ensemble that no other process trains or has trained.
 
     If the ensemble raises an error, each run is trained again alone, and those that raise it alone are recorded as
     failed.
     """
-    with store.catch_write_errors(), store.claims.hold(config.id for config in configs) as claimed:
+    with store.catch_write_errors(), store.leases.hold(config.id for config in configs) as leased:
         done = store.find_recorded({config.id: config for config in configs}) | {*store.ids("failed")}
-        mine = [config for config in configs if config.id in claimed and config.id not in done]
+        mine = [config for config in configs if config.id in leased and config.id not in done]
         for part in split_inexact(mine, device):
             _train(part, store, device, tracker)
 
 
-def _train(configs: list[Config], store: Store, device: str, tracker: Tracker | None) -> None:
+def _train(configs: list[Run], store: Store, device: str, tracker: Tracker | None) -> None:
     identities, due = [config.id for config in configs], 0.0
     try:
         _check_sources(configs)
@@ -49,7 +47,7 @@ def _train(configs: list[Config], store: Store, device: str, tracker: Tracker | 
             def observe(step: int, losses: list[float]) -> None:
                 nonlocal due
                 if (began := time.monotonic()) > due:
-                    store.claims.renew(identities, step / configs[0].steps)
+                    store.leases.renew(identities, step / configs[0].steps)
                     due = time.monotonic() + max(1.0, RENEWED * (time.monotonic() - began))
                 if tracks:
                     tracks.observe(step, losses)
@@ -70,7 +68,7 @@ def _train(configs: list[Config], store: Store, device: str, tracker: Tracker | 
             _train([config], store, device, tracker)
 
 
-def _check_sources(configs: Iterable[Config]) -> None:
+def _check_sources(configs: Iterable[Run]) -> None:
     """Raise InputError for a class of the user that was edited between the start of the sweep and this training."""
 
     def find() -> list[str]:
@@ -90,7 +88,7 @@ def _is_schedulers(error: BaseException) -> bool:
     return any(frame.f_globals.get("__name__", "").startswith("submitit") for frame, _ in frames)
 
 
-def map_ensembles(work: Callable[[list[Config]], Done], plan: list[list[Config]], workers: int) -> Iterator[Done]:
+def map_ensembles(work: Callable[[list[Run]], Done], plan: list[list[Run]], workers: int) -> Iterator[Done]:
     """Yield the results of ``work`` on each ensemble of ``plan``, as they finish, from up to ``workers`` processes."""
     workers = min(workers, len(plan))
     if workers == 1:
@@ -103,7 +101,7 @@ def map_ensembles(work: Callable[[list[Config]], Done], plan: list[list[Config]]
     yield from parallel(delayed(_run_watched)(work, configs, os.getpid()) for configs in plan)
 
 
-def in_subprocess(work: Callable[[list[Config]], Done], configs: list[Config]) -> Done:
+def in_subprocess(work: Callable[[list[Run]], Done], configs: list[Run]) -> Done:
     """Return the result of ``work`` on one ensemble, from a process of its own.
 
     Raises BrokenExecutor if it is killed.
@@ -115,7 +113,7 @@ def in_subprocess(work: Callable[[list[Config]], Done], configs: list[Config]) -
         return executor.submit(_run_watched, work, configs, os.getpid()).result()
 
 
-def _run_watched(work: Callable[[list[Config]], Done], configs: list[Config], parent: int) -> Done:
+def _run_watched(work: Callable[[list[Run]], Done], configs: list[Run], parent: int) -> Done:
     leave_with(parent)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

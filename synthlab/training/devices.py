@@ -8,8 +8,8 @@ from pathlib import Path
 
 import torch
 
-from synthlab.config.registry import describe_unknown
 from synthlab.errors import InputError
+from synthlab.runs.registry import describe_unknown
 
 DEVICES = ("cpu", "cuda", "auto")
 CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of a container on Linux (cgroup v2): microseconds of CPU in each period

@@ -4,26 +4,26 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TypeVar
 
-from synthlab.config.base import Config
+from synthlab.runs.run import Run
 
 # Activations of a layer in a step above which larger ensembles gain nothing; on a GPU, at most a third by doubling.
 CAPACITY = {"cpu": 2**17, "cuda": 2**24}
 OVERHEAD = 2**14  # the fixed cost of a step, in activations
 SECONDS = 1.2e-7  # seconds for one activation on one core of the machine in docs/speed.md, within a factor of about two
 BYTES = 4  # of a number
-Run = TypeVar("Run", bound=Config)
+Own = TypeVar("Own", bound=Run)
 
 
-def plan_ensembles(configs: Sequence[Run], workers: int, device: str = "cpu") -> list[list[Run]]:
+def plan_ensembles(configs: Sequence[Own], workers: int, device: str = "cpu") -> list[list[Own]]:
     """Group ``configs`` into ensembles of one shape and up to ``ensemble_size`` runs that fit in memory, longest first.
 
     Ensembles are split further if some workers would have none. The caller checks that they are exact
     (``training.execution.split_inexact``).
     """
-    shapes: dict[str, list[Run]] = {}
+    shapes: dict[str, list[Own]] = {}
     for config in configs:
         shapes.setdefault(config.shape, []).append(config)
-    plan: list[list[Run]] = []
+    plan: list[list[Own]] = []
     for members in shapes.values():
         # The optimizer updates models with equal learning rates together.
         members = sorted(members, key=lambda config: config.protocol.lr)
@@ -35,7 +35,7 @@ def plan_ensembles(configs: Sequence[Run], workers: int, device: str = "cpu") ->
     return plan
 
 
-def ensemble_size(config: Config, device: str = "cpu") -> int:
+def ensemble_size(config: Run, device: str = "cpu") -> int:
     """Return the largest number of runs of this shape in an ensemble.
 
     It is 1 for a model whose size is unknown, and with an optimizer of the user.
@@ -44,21 +44,21 @@ def ensemble_size(config: Config, device: str = "cpu") -> int:
     return 1 if activations is None or config.protocol.has_own_optimizer else max(1, CAPACITY[device] // activations)
 
 
-def seconds(configs: Sequence[Config]) -> float:
+def seconds(configs: Sequence[Run]) -> float:
     """Return a rough estimate of an ensemble's seconds on one core, to order ensembles and to split sweeps."""
     first = configs[0]
     activations = OVERHEAD + len(configs) * (_activations(first) or OVERHEAD)
     return SECONDS * first.protocol.steps * first.model.get("depth", 1) * activations
 
 
-def _parts(configs: list[Run], count: int) -> list[list[Run]]:
+def _parts(configs: list[Own], count: int) -> list[list[Own]]:
     """Split ``configs`` into ``count`` parts (fewer if there are fewer configs), whose sizes differ by at most one."""
     count = min(count, len(configs))
     bounds = [len(configs) * i // count for i in range(count + 1)]
     return [configs[low:high] for low, high in pairwise(bounds)]
 
 
-def _count_fitting(config: Config, device: str) -> int:
+def _count_fitting(config: Run, device: str) -> int:
     """Return how many models of this shape fit in a GPU's memory while they train, by what is kept for gradients.
 
     An ensemble on a CPU takes far less memory than there is, and a single model is tried whatever it takes.
@@ -75,7 +75,7 @@ def _count_fitting(config: Config, device: str) -> int:
     return max(1, int(torch.cuda.get_device_properties(device).total_memory // needed))
 
 
-def _activations(config: Config) -> int | None:
+def _activations(config: Run) -> int | None:
     """Return the activations of one layer in a training step, scaled up for deep models and wide MLPs.
 
     Return None if the model's config has neither a width nor a head dimension, as a user's model may.

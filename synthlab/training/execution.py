@@ -17,8 +17,8 @@ import pandas as pd
 import torch
 from torch import nn
 
-from synthlab.config.base import Config
-from synthlab.config.sources import name_own_classes
+from synthlab.runs.run import Run
+from synthlab.runs.sources import name_own_classes
 from synthlab.storage.records import Record
 from synthlab.training.devices import count_cores, find_device, use_one_thread
 from synthlab.training.loop import Observer, Training, train_ensemble
@@ -32,13 +32,13 @@ TESTED, LOGITS = 64, 2**21
 _exact: dict[tuple[str, int], bool] = {}  # the results of this process's trials, by shape and number of models
 
 
-def execute(config: Config, observe: Observer | None = None, device: str = "cpu") -> Record:
+def execute(config: Run, observe: Observer | None = None, device: str = "cpu") -> Record:
     """Train and evaluate one run alone."""
     return execute_together([config], observe, device)[0]
 
 
 def execute_together(
-    configs: Sequence[Config], observe: Observer | None = None, device: str = "cpu", keep: Collection[int] = ()
+    configs: Sequence[Run], observe: Observer | None = None, device: str = "cpu", keep: Collection[int] = ()
 ) -> list[Record]:
     """Train runs of one shape as an ensemble, and evaluate each, on one thread.
 
@@ -46,7 +46,7 @@ def execute_together(
     on a GPU up to rounding. The records have the weights after the steps ``keep``, except those of runs that diverged.
     """
     device = find_device(device)
-    started, surroundings, family = time.time(), environment(device), configs[0].family
+    started, surroundings, family = time.time(), environment(device), configs[0].load_family()
     with use_one_thread(), name_own_classes(configs[0].model_dump()):
         ensemble = initialize(configs, device)
         checkpoints = Checkpoints(ensemble, configs, keep)
@@ -82,7 +82,7 @@ def execute_together(
     ]
 
 
-def _plan_tests(configs: Sequence[Config], indices: Sequence[int], device: str) -> list[list[int]]:
+def _plan_tests(configs: Sequence[Run], indices: Sequence[int], device: str) -> list[list[int]]:
     """Return the models of an ensemble that are tested at once: on a GPU those that differ in seeds only.
 
     On a CPU each model is tested alone, so that its numbers are those of a run alone.
@@ -97,18 +97,18 @@ def _plan_tests(configs: Sequence[Config], indices: Sequence[int], device: str) 
 
 
 def fit(
-    configs: Sequence[Config], observe: Observer | None = None, device: str = "cpu"
+    configs: Sequence[Run], observe: Observer | None = None, device: str = "cpu"
 ) -> tuple[nn.Module, list[Training]]:
     """Return the trained models of runs of one shape, as one ensemble, and the training curve of each."""
     ensemble = initialize(configs, device)
-    return ensemble, configs[0].family.train_models(ensemble, configs, observe, device)
+    return ensemble, configs[0].load_family().train_models(ensemble, configs, observe, device)
 
 
-def initialize(configs: Sequence[Config], device: str = "cpu") -> nn.Module:
+def initialize(configs: Sequence[Run], device: str = "cpu") -> nn.Module:
     """Return the models of runs of one shape before training, as one ensemble."""
     if len({config.shape for config in configs}) != 1:
         raise ValueError(f"{len(configs)} runs differ in shape: cannot be trained in one ensemble")
-    return configs[0].family.build_models(configs).to(device)
+    return configs[0].load_family().build_models(configs).to(device)
 
 
 def curve(training: Training) -> pd.DataFrame:
@@ -139,7 +139,7 @@ def environment(device: str = "cpu") -> dict[str, Any]:
     }
 
 
-def split_inexact(configs: Sequence[Config], device: str = "cpu") -> list[list[Config]]:
+def split_inexact(configs: Sequence[Run], device: str = "cpu") -> list[list[Run]]:
     """Return the runs of an ensemble as ensembles to train: the whole if it is exact, else each run alone.
 
     On a GPU an ensemble is never split.
@@ -149,7 +149,7 @@ def split_inexact(configs: Sequence[Config], device: str = "cpu") -> list[list[C
     return [list(configs)]
 
 
-def is_exact(configs: Sequence[Config]) -> bool:
+def is_exact(configs: Sequence[Run]) -> bool:
     """Return True if runs of one shape compute in an ensemble what each computes alone; False if the trial fails."""
     if not _fills_vectors(configs[0]):
         return False
@@ -166,7 +166,7 @@ def is_exact(configs: Sequence[Config]) -> bool:
     return _exact[shape, len(tried)]
 
 
-def _fills_vectors(config: Config) -> bool:
+def _fills_vectors(config: Run) -> bool:
     """Return True if each layer's numbers, model after model, begin at multiples of four."""
     model = config.model
     if model["name"] == "linear":
@@ -175,9 +175,9 @@ def _fills_vectors(config: Config) -> bool:
     return width % 4 == round(model.get("mlp_ratio", 1) * width) % 4 == 0
 
 
-def _trial(configs: Sequence[Config]) -> list[torch.Tensor]:
+def _trial(configs: Sequence[Run]) -> list[torch.Tensor]:
     """Return, for each model, its losses in the first steps and the resulting parameters, in one row."""
-    family = configs[0].family
+    family = configs[0].load_family()
     ensemble = family.build_models(configs)
     protocols = [config.protocol.model_copy(update={"steps": TRIAL_STEPS, "record_every": 1}) for config in configs]
     trainings = train_ensemble(ensemble.parameters(), family.make_objective(ensemble, configs), protocols)

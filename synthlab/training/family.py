@@ -1,6 +1,6 @@
 """The interface of a family of tasks: what the training loop, the store and sweeps need of it.
 
-The class of its runs names it (``Config.load_family``), and has its measures. See ``synthlab.families`` for the list.
+The class of its runs names it (``Run.load_family``), and has its measures. See ``synthlab.families`` for the list.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from torch import Tensor, nn
 
-from synthlab.config.registry import Registry
 from synthlab.models.laws import Law
+from synthlab.runs.registry import Registry
 from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training
 from synthlab.training.trained import TrainedModel
@@ -71,9 +71,9 @@ class Family:
         make_objective: Returns a function that returns the losses [E] on the next batch, of the models' training or of
             their first training.
         train_models: Trains initialized models, in place; returns the training curve of each. ``observe`` is called at
-            each point of the curve. At the points of ``Config.checkpoints`` it may inspect ``ensemble``, which then has
+            each point of the curve. At the points of ``Run.checkpoints`` it may inspect ``ensemble``, which then has
             the parameters of that step.
-        evaluate_models: Returns, for each of some models of an ensemble, the metrics of ``Config.measures`` by test
+        evaluate_models: Returns, for each of some models of an ensemble, the metrics of ``Run.measures`` by test
             length (column ``length``); and a table of whatever else is recorded, or None. The models are given by their
             indices and configs, which differ in seeds and protocols only.
         open_model: Returns the trained model of a finished run, or the model as it was after ``step`` (see

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from synthlab.config.sources import is_labs
 from synthlab.errors import format_error
 from synthlab.output import tell
+from synthlab.runs.sources import is_labs
 
 WARM = 3  # steps of a shape before it is captured: the first ones make what later ones use again
 AHEAD = 64  # steps whose inputs are drawn ahead

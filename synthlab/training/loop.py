@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from synthlab.config.base import Protocol
+from synthlab.runs.run import Protocol
 from synthlab.training.graphs import Replayable, replay
 from synthlab.training.optimizers import OwnOptimizer, RowOptimizer, clip_gradients, move_to_rows
 

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from torch.optim.adam import adam
 from torch.optim.sgd import sgd
 
-from synthlab.config.base import Protocol
-from synthlab.config.registry import find_class
+from synthlab.runs.registry import find_class
+from synthlab.runs.run import Protocol
 
 ALIGNMENT = 16  # 16 floats are 64 bytes: the widest vectors, on which matrix products are fastest
 TINY = 1e-6  # added to a norm before dividing by it, as torch.nn.utils.clip_grad_norm_ does

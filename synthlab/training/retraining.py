@@ -30,7 +30,7 @@ def train_again(record: Record, step: int) -> bytes:
 
     try:
         with use_one_thread():
-            (training,) = config.family.train_models(ensemble, [config], observe)
+            (training,) = config.load_family().train_models(ensemble, [config], observe)
     except _Reached:
         pass
     else:

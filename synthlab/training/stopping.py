@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from synthlab.config.base import Config
-from synthlab.config.registry import show
+from synthlab.runs.registry import show
+from synthlab.runs.run import Run
 from synthlab.storage.records import Record
 from synthlab.storage.weights import check_step
 from synthlab.training.loop import Observer, Training, train_ensemble
@@ -16,7 +16,7 @@ from synthlab.training.loop import Observer, Training, train_ensemble
 
 def train_until_fit(
     ensemble: nn.Module,
-    configs: Sequence[Config],
+    configs: Sequence[Run],
     objective: Callable[[], Tensor],
     every: int,
     fits: Callable[[int], bool],
@@ -60,7 +60,7 @@ class _EarlyStop:
     def __init__(
         self,
         ensemble: nn.Module,
-        configs: Sequence[Config],
+        configs: Sequence[Run],
         every: int,
         fits: Callable[[int], bool],
         observe: Observer | None,

@@ -11,11 +11,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from synthlab.config.argument_checks import check_arguments, shorten
-from synthlab.config.registry import describe_unknown, find_changed, forbid_imports, show
 from synthlab.errors import InputError
 from synthlab.inspection.hooked import Activations, HookedTransformer, run_with_cache, run_with_hooks
 from synthlab.models.transformer import Decoder
+from synthlab.runs.argument_checks import check_arguments, shorten
+from synthlab.runs.registry import describe_unknown, find_changed, forbid_imports, show
 from synthlab.storage.records import Record
 from synthlab.storage.weights import check_step
 from synthlab.training.retraining import train_again
@@ -82,7 +82,7 @@ class TrainedModel(ABC):
         Everything that predictions need is created here or earlier, since no module that the record names is imported
         later.
         """
-        return self.record.config.family.build_models([self.record.config])
+        return self.record.config.load_family().build_models([self.record.config])
 
     @abstractmethod
     def limits(self) -> tuple[int, float]:

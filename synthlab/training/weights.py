@@ -5,8 +5,8 @@ from functools import partial
 
 from torch import Tensor, nn
 
-from synthlab.config.base import Config
 from synthlab.errors import InputError, format_error
+from synthlab.runs.run import Run
 from synthlab.training.loop import Observer
 
 SHOWN = 40  # the most characters of a file's content that a message repeats, escaped: it may hold anything
@@ -16,7 +16,7 @@ SHOWN = 40  # the most characters of a file's content that a message repeats, es
 class Checkpoints:
     """The weights of an ensemble's models after each of ``steps``, collected during training."""
 
-    def __init__(self, ensemble: nn.Module, configs: Sequence[Config], steps: Collection[int]):
+    def __init__(self, ensemble: nn.Module, configs: Sequence[Run], steps: Collection[int]):
         self.ensemble, self.configs, self.steps = ensemble, configs, frozenset(steps)
         self._files: list[dict[int, bytes]] = [{} for _ in configs]
 

@@ -10,13 +10,13 @@ from typing import Literal
 import pandas as pd
 import pytest
 
-from experiments.long_short_alignment.scalar import ScalarConfig
+from experiments.long_short_alignment.scalar import ScalarRun
 from support.records import CONFIG, record, unmeasured
 from synthlab import load_records
 from synthlab.analysis import collection
 from synthlab.analysis.record_list import Records
 from synthlab.collect import collect
-from synthlab.regression.config import METRICS, RunConfig
+from synthlab.numbers.run import METRICS, NumbersRun
 from synthlab.storage.records import Failure
 from synthlab.storage.store import Store
 
@@ -60,17 +60,17 @@ def test_what_is_not_a_number_is_collected_as_it_was_measured(tmp_path, suffix):
         pd.testing.assert_series_equal(read[name], kept.metrics[name], check_exact=True)
 
 
-class Elsewhere(RunConfig):
-    """A kind of runs that only this module knows."""
+class Elsewhere(NumbersRun):
+    """A family that only this module knows."""
 
-    kind: Literal["elsewhere"] = "elsewhere"
+    family: Literal["elsewhere"] = "elsewhere"
 
 
 @pytest.mark.slow
-def test_a_process_that_imports_nothing_else_collects_all_kinds_and_names_those_it_does_not_know(tmp_path):
+def test_a_process_that_imports_nothing_else_collects_all_families_and_names_those_it_does_not_know(tmp_path):
     store, run = Store(tmp_path / "results"), record()
-    plain = run.config.model_dump(exclude={"kind"})
-    for config in (run.config, ScalarConfig.from_raw(plain), Elsewhere.from_raw(plain)):
+    plain = run.config.model_dump(exclude={"family"})
+    for config in (run.config, ScalarRun.from_raw(plain), Elsewhere.from_raw(plain)):
         store.write(replace(run, config=config))
     store.write_failure(
         Failure.from_error(Elsewhere.from_raw(plain).with_seeds({"seed": 7}), ValueError("no good"), {})
@@ -78,7 +78,7 @@ def test_a_process_that_imports_nothing_else_collects_all_kinds_and_names_those_
     command = [sys.executable, "-m", "synthlab.collect", tmp_path / "results", "--out", tmp_path / "runs.csv"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, f"2 runs: {tmp_path / 'runs.csv'}\n"), done.stderr
-    assert done.stderr == "unknown kind: kind=elsewhere: not known here: 2 records left out\n"
+    assert done.stderr == "unknown family: family=elsewhere: not known here: 2 records left out\n"
 
 
 def test_a_row_holds_what_the_record_says(store):

@@ -77,7 +77,7 @@ def test_damaged_runs_are_told_of(command, tmp_path):
     [
         ("--colour red", "unrecognized arguments: --colour"),
         ("empty.csv", "source=empty.csv: cannot be read (No columns to parse from file); give a table of runs"),
-        ("foreign.csv", "source=foreign.csv: must be a table of runs, but has no column id, kind, status,"),
+        ("foreign.csv", "source=foreign.csv: must be a table of runs, but has no column id, family, status,"),
         ("binary.csv", "source=binary.csv: cannot be read ("),
         ("f.points.csv --out f.png", "out=f.png: its points would overwrite the source f.points.csv"),
         ("--where encoding=rope", "source=results: holds no runs where encoding=rope"),

@@ -14,7 +14,7 @@ from synthlab.analysis.record_list import Records
 from synthlab.analysis.series import style_series
 from synthlab.compare import compare
 from synthlab.errors import InputError
-from synthlab.regression.config import METRICS
+from synthlab.numbers.run import METRICS
 
 
 def mapped(name: str, shift=0.0, **arguments) -> dict:

@@ -6,16 +6,16 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
-from experiments.long_short_alignment.scalar import ScalarConfig
+from experiments.long_short_alignment.scalar import ScalarRun
 from support.configs import SHAPE, composed
 from support.records import made
 from synthlab.analysis.comparison import gather_points
 from synthlab.analysis.panels import draw_comparison
 from synthlab.analysis.record_list import Records
-from synthlab.config.base import Config, kind_of, resolve
 from synthlab.errors import InputError
-from synthlab.language.config import horizon
-from synthlab.regression.evaluation import constant_errors
+from synthlab.language.run import horizon
+from synthlab.numbers.evaluation import constant_errors
+from synthlab.runs.run import Run, resolve, run_type
 from synthlab.storage.records import Record
 from synthlab.sweeps.ranking import join_rankings, rankings, render_rankings, summarize_run
 from theory.language import BoundConfig, LanguageSettings
@@ -24,21 +24,21 @@ SMALL_RUN = ["train_length=8", "test_length=32", *SHAPE]
 SIZES = {"vocabulary": 4, "topics": 2, "stay": 0.9, "width": 3, "train_length": 8, "test_lengths": [12, 32]}
 
 
-def _run(task: str, seed: int, lr: float) -> Config:
+def _run(task: str, seed: int, lr: float) -> Run:
     return resolve(composed(*SMALL_RUN, f"task={task}", f"seed={seed}", f"protocol.lr={lr}"))
 
 
-def _scalar(seed: int, lr: float) -> Config:
-    return ScalarConfig.from_raw(_run("length", seed, lr).model_dump(exclude={"kind"}))
+def _scalar(seed: int, lr: float) -> Run:
+    return ScalarRun.from_raw(_run("length", seed, lr).model_dump(exclude={"family"}))
 
 
-def _bound(seed: int, lr: float) -> Config:
+def _bound(seed: int, lr: float) -> Run:
     protocol = _run("length", seed, lr).protocol.model_dump()
     return BoundConfig.from_language(LanguageSettings.from_raw(SIZES | {"sequences": 8, "protocol": protocol}), seed)
 
 
 CONFIGS = {
-    "regression": lambda seed, lr: _run("length", seed, lr),
+    "numbers": lambda seed, lr: _run("length", seed, lr),
     "sequences": lambda seed, lr: _run("majority", seed, lr),
     "language": lambda seed, lr: _run("text", seed, lr),
     "scalar": _scalar,
@@ -46,24 +46,24 @@ CONFIGS = {
 }
 
 
-def of_kind(kind: str, value: float, seed: int = 0, lr: float = 0.003) -> Record:
-    """A record of ``kind`` whose every metric is ``value`` at every length."""
-    config = CONFIGS[kind](seed, lr)
-    lengths = SIZES["test_lengths"] if kind == "theorem1" else range(1, config.test_length + 1)
+def of_family(family: str, value: float, seed: int = 0, lr: float = 0.003) -> Record:
+    """A record of ``family`` whose every metric is ``value`` at every length."""
+    config = CONFIGS[family](seed, lr)
+    lengths = SIZES["test_lengths"] if family == "theorem1" else range(1, config.test_length + 1)
     metrics = pd.DataFrame({"length": lengths, **dict.fromkeys(config.measures().metrics, value)})
     return Record(config, metrics, pd.DataFrame({"step": [2, 4], "loss": [1.0, 0.5]}))
 
 
-KINDS = list(CONFIGS)
+FAMILIES = list(CONFIGS)
 
 
 def points(table, metric=None, x="length", facet=None):
     return gather_points(table, metric, x, None, facet, None)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_record_prints_its_metrics(kind):
-    one, measures = of_kind(kind, 0.5), kind_of({"kind": kind}).measures()
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_record_prints_its_metrics(family):
+    one, measures = of_family(family, 0.5), run_type(family).measures()
     lines = repr(Records([one])).splitlines()
     shown = [name.replace("_", " ") for name, metric in measures.metrics.items() if metric.format]
     assert lines[0].startswith("1 run: ")
@@ -72,10 +72,10 @@ def test_a_record_prints_its_metrics(kind):
     assert (f"(tested to {one.config.test_length})" in lines[-1]) == (measures.criterion is not None)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_summary_plot_and_comparison(kind):
-    records = Records([of_kind(kind, 0.5), of_kind(kind, 0.25, seed=1)])
-    measures = kind_of({"kind": kind}).measures()
+@pytest.mark.parametrize("family", FAMILIES)
+def test_summary_plot_and_comparison(family):
+    records = Records([of_family(family, 0.5), of_family(family, 0.25, seed=1)])
+    measures = run_type(family).measures()
     metric = measures.metrics[measures.primary]
     assert records.summary().iloc[0].tolist() == [0.375]
     assert "<table" in records._repr_html_()
@@ -89,12 +89,12 @@ def test_summary_plot_and_comparison(kind):
     plt.close("all")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_runs_rank_in_the_direction_of_their_metric(kind):
-    first = kind_of({"kind": kind}).measures().ranking[0]
-    better = kind_of({"kind": kind}).measures().metrics[first].better
+@pytest.mark.parametrize("family", FAMILIES)
+def test_runs_rank_in_the_direction_of_their_metric(family):
+    first = run_type(family).measures().ranking[0]
+    better = run_type(family).measures().metrics[first].better
     rates = dict(zip((0.001, 0.002, 0.003), (0.25, 0.5, float("nan")), strict=True))
-    rows = [summarize_run(of_kind(kind, value, lr=rate)) for rate, value in rates.items()]
+    rows = [summarize_run(of_family(family, value, lr=rate)) for rate, value in rates.items()]
     [ranking] = rankings(rows).values()
     best = [0.002, 0.001] if better == "higher" else [0.001, 0.002]
     assert [float(rate) for rate in ranking.iloc[:, 0]] == [*best, 0.003]
@@ -102,19 +102,19 @@ def test_runs_rank_in_the_direction_of_their_metric(kind):
 
 
 def test_records_of_several_families():
-    records = Records(of_kind(kind, 0.5) for kind in ("regression", "sequences", "language"))
+    records = Records(of_family(family, 0.5) for family in ("numbers", "sequences", "language"))
     assert records.summary().columns.get_level_values(0).tolist() == ["mse", "exact", "loss"]
     assert records._repr_html_().count("<table") == 3
     found = rankings([summarize_run(one) for one in records])
     joined = join_rankings(found)
-    assert {"kind", "relative_error", "mse", "exact", "tokens", "loss", "training_loss"} <= {*joined}
-    for kind, level in zip(joined["kind"], joined["chance"], strict=True):
-        record = next(each for each in records if each.config.kind == kind)
-        assert level == kind_of({"kind": kind}).measures().chance(record.config, record.metrics)[-1]
+    assert {"family", "relative_error", "mse", "exact", "tokens", "loss", "training_loss"} <= {*joined}
+    for family, level in zip(joined["family"], joined["chance"], strict=True):
+        record = next(each for each in records if each.config.family == family)
+        assert level == run_type(family).measures().chance(record.config, record.metrics)[-1]
 
 
 def test_families_without_a_common_metric_share_no_axis():
-    mixed = Records(of_kind(kind, 0.5) for kind in ("regression", "sequences", "language")).table()
+    mixed = Records(of_family(family, 0.5) for family in ("numbers", "sequences", "language")).table()
     for metric, line in ((None, "metric: "), ("loss", "metric=loss: ")):
         with pytest.raises(InputError, match=f"^{line}"):
             points(mixed, metric)
@@ -124,7 +124,7 @@ def test_families_without_a_common_metric_share_no_axis():
     assert "relative error" in found.measured.label
     assert "exact match" in found.measured.label
     with pytest.raises(InputError, match="have no primary metric in common"):
-        Records(of_kind(kind, 0.5) for kind in ("regression", "language")).plot()
+        Records(of_family(family, 0.5) for family in ("numbers", "language")).plot()
 
 
 def test_best_constant_answer():
@@ -135,7 +135,7 @@ def test_best_constant_answer():
 
 
 def test_horizon_of_a_language_model():
-    config, lengths = of_kind("language", 0.5).config, range(1, 33)  # trained to 8, averaged over 2
+    config, lengths = of_family("language", 0.5).config, range(1, 33)  # trained to 8, averaged over 2
     early = [3.0] * 6  # short contexts tell little
 
     def reached(later):

@@ -8,7 +8,7 @@ import pytest
 import synthlab
 from synthlab.analysis.series import find_style, name_series, style_of, style_series
 from synthlab.models.encodings import ENCODINGS
-from synthlab.regression.outrep import OUTREPS
+from synthlab.numbers.outrep import OUTREPS
 from synthlab.styles import OTHERS, RED, Style
 
 

@@ -6,8 +6,8 @@ from omegaconf import OmegaConf
 from classroom.choices import Chooser
 from classroom.lessons.lesson import Lessons
 from classroom.server import Settings, read_config
-from support.puppets import Window
-from synthlab.config.composition import conf_dir
+from support.fake_page import Window
+from synthlab.runs.composition import conf_dir
 
 
 @pytest.fixture(scope="session")

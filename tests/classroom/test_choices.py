@@ -8,9 +8,9 @@ from classroom.choices import Chooser, Limit, read_sequence
 from classroom.lessons import words
 from classroom.lessons.lesson import Lessons
 from support.configs import composed
-from synthlab.config.base import resolve
-from synthlab.config.composition import to_overrides
 from synthlab.errors import InputError
+from synthlab.runs.composition import to_overrides
+from synthlab.runs.run import resolve
 
 ONE = {"button": "b", "title": "t", "watch": "w", "seen": "s", "runs": [{"task": "mean"}]}
 LIMIT = Limit(low=8, high=64, multiple=8)

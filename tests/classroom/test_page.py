@@ -1,7 +1,7 @@
 """A window without a browser: what is pressed, what is asked of the process, what is shown."""
 
 from classroom.messages import Answered, Forget, Read, Refused, Stop, Theorize, Theorized, Train
-from support.puppets import READING, begun, progress
+from support.fake_page import READING, begun, progress
 
 
 def test_a_lesson_trains_its_runs_in_turn(window):
@@ -39,7 +39,7 @@ def test_another_lesson_takes_over_from_the_one_that_trains(window):
     window.press("Which encoding?")
     window.hear(begun(1), progress(1))
     window.press("Mean works")
-    assert isinstance(window.puppet.asked[-1], Stop)
+    assert isinstance(window.worker.asked[-1], Stop)
     assert len(window.asked(Train)) == 1  # not before the other has left off
     window.hear(progress(1, "stopped"))
     assert window.asked(Train)[-1].settings["inputs"] == "uniform_count"
@@ -104,10 +104,10 @@ def test_a_process_that_does_not_stop_is_replaced(window):
     window.press("Length fails")
     window.hear(begun(1), progress(1))
     window.press("Mean works")
-    window.puppet.is_gone = True  # what the worker says when its time to stop is up
+    window.worker.is_gone = True  # what the worker says when its time to stop is up
     window.page.poll()
     assert "stopped early" in window.page.board.listed.text
-    assert len(window.puppets) == 2
+    assert len(window.workers) == 2
     assert [request.number for request in window.asked(Train)] == [2]
     window.page.controls.look.value = "1"  # its curve is there, its model is not
     window.page.controls.sequence.value_input = "01"

@@ -12,7 +12,7 @@ from tornado.httpclient import AsyncHTTPClient, HTTPResponse
 
 from classroom import server
 from classroom.server import Staff
-from support.puppets import Puppet
+from support.fake_page import FakeWorker
 from support.server import served
 from synthlab.errors import InputError
 
@@ -26,7 +26,7 @@ from synthlab.errors import InputError
     ],
 )
 def test_bad_settings_are_refused_in_one_line(invoke, monkeypatch, argument, line):
-    monkeypatch.setattr(server, "Worker", Puppet)
+    monkeypatch.setattr(server, "Worker", FakeWorker)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         outcome = invoke("classroom", "open=false", argument.replace("PORT", port))
@@ -35,8 +35,8 @@ def test_bad_settings_are_refused_in_one_line(invoke, monkeypatch, argument, lin
 
 
 def test_processes_are_kept_warm(monkeypatch):
-    started: list[Puppet] = []
-    monkeypatch.setattr(server, "Worker", lambda: started.append(Puppet()) or started[-1])
+    started: list[FakeWorker] = []
+    monkeypatch.setattr(server, "Worker", lambda: started.append(FakeWorker()) or started[-1])
     staff = Staff(2)
     assert staff.hire() is started[0]
     staff.prepare()

@@ -7,8 +7,8 @@ from classroom.lessons import story
 from classroom.lessons.lesson import Lessons
 from classroom.lessons.story import plan_lessons, train_and_view
 from support.pages import Page
-from synthlab.config.base import resolve
-from synthlab.config.composition import compose
+from synthlab.runs.composition import compose
+from synthlab.runs.run import resolve
 from theory.closed_forms.least import least_error
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from classroom.messages import Answered, Begun, Forget, Progress, Read, Ready, Stop, Theorize, Theorized, Train
 from classroom.worker import Gone, Worker
-from synthlab.config.base import resolve
-from synthlab.config.composition import compose
+from synthlab.runs.composition import compose
+from synthlab.runs.run import resolve
 from synthlab.training.execution import execute
 
 pytestmark = pytest.mark.slow

@@ -4,8 +4,8 @@ import pytest
 
 from synthlab.cli.check import check, find_groups
 from synthlab.cli.check import main as run_check
-from synthlab.config.registry import find_class
 from synthlab.errors import InputError
+from synthlab.runs.registry import find_class
 
 SMALL = ("model.width=16", "model.heads=2", "model.depth=1")
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from support.configs import EXPLOSIVE, config
-from synthlab.config.base import resolve
-from synthlab.config.composition import compose
 from synthlab.errors import InputError
+from synthlab.runs.composition import compose
+from synthlab.runs.run import resolve
 from synthlab.storage.store import Store
 
 REFUSED_BY_THE_COMMAND = {
@@ -19,7 +19,10 @@ REFUSED_BY_THE_COMMAND = {
     "a value that must be given": (["seed=???"], "seed: missing; must be given"),
     "a reference to nowhere": (["seed=${nope}"], r"seed=\$\{nope\}: Interpolation key 'nope' not found"),
     "no folder for results": (["results="], "results=: must be the path of a folder"),
-    "a kind that no run has, of several families": (["-m", "task=mean,copy", "kind=nope"], "kind=nope: not known here"),
+    "a family is set by its task": (
+        ["-m", "task=mean,copy", "family=nope"],
+        "family=nope: Could not override 'family'",
+    ),
     "an unknown way to try again": (["retry=always"], "retry=always: unknown; choose from none, failed"),
     "a launcher of a single run": (["hydra/launcher=joblib"], "hydra/launcher=joblib: applies only to sweeps"),
     "a file that Hydra would unpickle": (["--experimental-rerun", "a.pickle"], "--experimental-rerun: would run"),
@@ -145,7 +148,7 @@ def test_help_shows_what_applies_to_a_task_and_nothing_else(invoke, words, monke
         "synthlab task=copy encoding=alibi",
     ):
         assert text in outcome.out
-    for text in ("outrep", "extension=", "kind", "family", "study"):
+    for text in ("outrep", "extension=", "family", "family", "study"):
         assert text not in outcome.out
 
 

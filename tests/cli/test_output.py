@@ -9,10 +9,10 @@ import pytest
 
 from support.configs import QUICK
 from synthlab import load_records
-from synthlab.config.base import resolve
-from synthlab.config.composition import compose, to_overrides
 from synthlab.errors import InputError, RunsFailed, escape
 from synthlab.output import say, tell
+from synthlab.runs.composition import compose, to_overrides
+from synthlab.runs.run import resolve
 from synthlab.storage.records import Failure
 from synthlab.storage.store import Store
 

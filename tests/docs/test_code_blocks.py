@@ -25,9 +25,9 @@ from support.configs import QUICK, small
 from support.records import opened
 from synthlab import run
 from synthlab.cli import studies
-from synthlab.config.base import resolve
-from synthlab.config.composition import LAUNCHERS, Composer, compose, quote, to_overrides
 from synthlab.huggingface.perplexity.settings import Settings
+from synthlab.runs.composition import LAUNCHERS, Composer, compose, quote, to_overrides
+from synthlab.runs.run import resolve
 from synthlab.studies.overrides import Overrides
 from synthlab.sweeps.sweep_grid import grid
 

@@ -9,7 +9,7 @@ import pytest
 
 from experiments.reference import ROOT
 from support.configs import QUICK
-from synthlab.config.composition import to_overrides
+from synthlab.runs.composition import to_overrides
 
 PAGE = (ROOT / "docs" / "deciding.md").read_text()
 

@@ -14,8 +14,8 @@ from support.configs import SMALL_SEQUENCES as SMALL
 from support.configs import small_sequences as small
 from synthlab.cli.studies import count_runs
 from synthlab.errors import InputError, RunsFailed
-from synthlab.sequences.config import METRICS
 from synthlab.sequences.evaluation import Outputs, by_bin
+from synthlab.sequences.run import METRICS
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.plots import Series
 from synthlab.studies.study import Plan

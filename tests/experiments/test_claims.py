@@ -8,7 +8,7 @@ import pytest
 
 from experiments.output_alignment.claims import CLAIMS
 from support.records import record
-from synthlab.regression.outrep import OUTREPS
+from synthlab.numbers.outrep import OUTREPS
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence, NoEvidence
 from synthlab.studies.intervals import ConfidenceInterval, GroupEstimate

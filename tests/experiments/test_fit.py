@@ -8,10 +8,10 @@ import pytest
 from experiments.long_short_alignment.paper import PAPER
 from experiments.long_short_alignment.predictions import Correlations, Scalar
 from experiments.long_short_alignment.run_table import mark_fits
-from experiments.long_short_alignment.scalar import ScalarConfig
+from experiments.long_short_alignment.scalar import ScalarRun
 from support.configs import SMALL
 from support.records import record
-from synthlab.regression.evaluation import constant_loss
+from synthlab.numbers.evaluation import constant_loss
 from synthlab.studies.overrides import Overrides
 from synthlab.training.execution import execute
 
@@ -67,7 +67,7 @@ def test_models_less_the_mean_of_those_that_fit():
 
 
 def test_numbers_fit_by_their_training_loss():
-    best, other = (ScalarConfig.from_run(record(seed).config) for seed in (0, 1))
+    best, other = (ScalarRun.from_run(record(seed).config) for seed in (0, 1))
     level = constant_loss(best)
     runs = [
         replace(record(), config=config, training=pd.DataFrame({"step": [10], "loss": [factor * level]}))

@@ -8,7 +8,7 @@ import torch
 from experiments.output_alignment.heads import heads_of, line_error
 from support.configs import composed, config
 from support.records import opened
-from synthlab.config.base import resolve
+from synthlab.runs.run import resolve
 from synthlab.training.trained import TrainedModel
 
 TINY = ("model.width=8", "model.heads=2", "protocol.steps=2", "protocol.record_every=1", "task=length")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from experiments.reference_runs import list_entries
-from synthlab.config.base import config_of, resolve
+from synthlab.runs.run import config_of, resolve
 
 
 @cache

@@ -11,7 +11,7 @@ from experiments.papers import papers
 from support.figures import names_of, studies
 from support.hasty import hastily
 from synthlab.cli.studies import studies_of
-from synthlab.config.composition import compose
+from synthlab.runs.composition import compose
 
 OWN = """
 s:

@@ -7,14 +7,14 @@ import pytest
 from experiments.reference import ROOT
 from experiments.reference_tables import LIST, find_hooks, make_tables
 from synthlab.finetuning.patterns import PATTERNS
-from synthlab.language.languages import LANGUAGES
+from synthlab.language.languages import TASKS as LANGUAGES
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Encoding
+from synthlab.numbers.inputs import INPUTS
+from synthlab.numbers.outrep import OUTREPS
+from synthlab.numbers.tasks import TASKS
 from synthlab.positions.samplers import SAMPLERS
-from synthlab.regression.inputs import INPUTS
-from synthlab.regression.outrep import OUTREPS
-from synthlab.regression.tasks import TASKS
-from synthlab.sequences.tasks import PROBLEMS
+from synthlab.sequences.tasks import TASKS as SEQUENCES
 
 CODE = re.compile(r"`(\w+)(?:\([^`]*\))?`")
 
@@ -32,7 +32,7 @@ def members(rows: list[dict]) -> set[str]:
     ("block", "registry"),
     [
         ("tasks_numbers", TASKS),
-        ("tasks_sequences", PROBLEMS),
+        ("tasks_sequences", SEQUENCES),
         ("tasks_language", LANGUAGES),
         ("inputs", INPUTS),
         ("encodings", ENCODINGS),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from experiments.long_short_alignment.scalar import (
     OUTPUTS,
-    ScalarConfig,
+    ScalarRun,
     least_length,
     measure_misalignment,
     pairwise,
@@ -17,9 +17,9 @@ from experiments.long_short_alignment.scalar import (
     suffix_lengths,
 )
 from support.configs import QUICK
-from synthlab.config.composition import compose, to_overrides
-from synthlab.regression.config import RunConfig
+from synthlab.numbers.run import NumbersRun
 from synthlab.rng import stream
+from synthlab.runs.composition import compose, to_overrides
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import ensure
 from synthlab.training.execution import execute
@@ -37,8 +37,8 @@ PAIRS = st.integers(1, 5).flatmap(
 
 
 @cache
-def config(*overrides: str) -> ScalarConfig:
-    return ScalarConfig.resolve(compose([*to_overrides(QUICK), *overrides]))
+def config(*overrides: str) -> ScalarRun:
+    return ScalarRun.resolve(compose([*to_overrides(QUICK), *overrides]))
 
 
 def wasserstein(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -85,7 +85,7 @@ def test_all_four_by_hand():
 @pytest.mark.parametrize("encoding", ["nope", "learned", "randomized"])  # none, a table, drawn for each sequence
 def test_record_has_the_metrics_of_a_plain_run(encoding, tmp_path):
     run = config(f"encoding={encoding}", "task=sum", "outrep=rsqrt")
-    same = RunConfig.resolve(run.model_dump(exclude={"kind"}))
+    same = NumbersRun.resolve(run.model_dump(exclude={"family"}))
     assert same.id != run.id  # runs of two kinds are two runs
     plain = execute(same)
     store = Store(tmp_path)
@@ -94,4 +94,4 @@ def test_record_has_the_metrics_of_a_plain_run(encoding, tmp_path):
     assert record.training.equals(plain.training)
     assert list(record.outputs) == list(OUTPUTS)
     assert record.outputs.equals(execute(run).outputs)  # to the last bit, after it was written and read
-    assert isinstance(store.read(run.id).config, ScalarConfig)
+    assert isinstance(store.read(run.id).config, ScalarRun)

@@ -11,7 +11,7 @@ from experiments.committed_verdicts import RUNS, TABLES, read_tables
 from experiments.correlations import student
 from experiments.reference import REFERENCE, ROOT
 from experiments.sequences.ranks import reciprocal_ranks, score_beyond
-from synthlab.config.composition import compose
+from synthlab.runs.composition import compose
 from synthlab.studies.intervals import median_interval
 
 ARMS = ["nope", "t5", "alibi", "partial_rope", "sinusoidal"]

@@ -15,7 +15,7 @@ from experiments.long_short_alignment.studies import AlignmentStudy
 from support.configs import SMALL, small
 from support.figures import studies
 from support.hasty import hastily
-from synthlab.language.config import LanguageConfig
+from synthlab.language.run import LanguageRun
 from synthlab.studies.evidence import NoEvidence
 from synthlab.studies.verdicts import Grounds, Verdict, judge
 from synthlab.training.execution import execute
@@ -45,7 +45,7 @@ def hasty(monkeypatch):
 
     def shortened(config, quick):
         quick["test_length"] = min(config.test_length, 8 * config.train_length)
-        if isinstance(config, LanguageConfig):
+        if isinstance(config, LanguageRun):
             longer = config.finetune.length and 4 * config.train_length
             quick["finetune"] |= {"steps": min(2, config.finetune.steps), "length": longer}
             quick["evaluation"] |= {"sequences": 2, "questions": 2}

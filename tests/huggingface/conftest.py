@@ -1,4 +1,4 @@
-"""The slow tests of the wing are of models of Transformers, tiny ones with random weights."""
+"""The slow tests of synthlab.huggingface are of models of Transformers, tiny ones with random weights."""
 
 from importlib.util import find_spec
 

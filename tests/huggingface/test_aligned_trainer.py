@@ -5,10 +5,10 @@ from functools import partial
 import pytest
 import torch
 
-from support import language_models, wing
+from support import hf, language_models
 from support.language_models import labelled, logged, texts, tiny
-from synthlab.alignment.regularizer import aligned_loss, combine_losses
 from synthlab.errors import InputError
+from synthlab.longshort.regularizer import aligned_loss, combine_losses
 
 pytestmark = pytest.mark.slow
 
@@ -26,11 +26,11 @@ def trainer(tmp_path):
 
 
 def align(alpha: float = ALPHA, **settings):
-    return wing.aligned_trainer.Alignment(LENGTH, alpha, **settings)
+    return hf.aligned_trainer.Alignment(LENGTH, alpha, **settings)
 
 
 def aligned(model, tokens, **others):
-    return wing.aligned_trainer.huggingface_loss(model, tokens, LENGTH, ALPHA, **others)
+    return hf.aligned_trainer.huggingface_loss(model, tokens, LENGTH, ALPHA, **others)
 
 
 def rows(tokens: torch.Tensor, **more) -> list[dict]:
@@ -45,7 +45,7 @@ def test_dropout_is_off_while_it_measures():
     model, x = tiny("GPT2", scale=10.0).train(), texts(4, 8)
     model.transformer.h[0].eval()
     modes = [module.training for module in model.modules()]
-    measure = wing.aligned_trainer.as_function(model)
+    measure = hf.aligned_trainer.as_function(model)
     answers = measure(x)
     assert [module.training for module in model.modules()] == modes
     assert not torch.equal(model(input_ids=x).logits, model(input_ids=x).logits)
@@ -53,7 +53,7 @@ def test_dropout_is_off_while_it_measures():
         measure(x + language_models.VOCABULARY)
     assert [module.training for module in model.modules()] == modes
     assert torch.equal(answers, model.eval()(input_ids=x).logits)
-    assert wing.aligned_trainer.as_function(model.bfloat16())(x).dtype == torch.float32
+    assert hf.aligned_trainer.as_function(model.bfloat16())(x).dtype == torch.float32
 
 
 def test_the_loss_is_that_of_two_forward_passes(model):
@@ -62,7 +62,7 @@ def test_the_loss_is_that_of_two_forward_passes(model):
     loss = aligned(model, tokens)
     first, second = (model(input_ids=window).logits for window in (tokens[:, :LENGTH], tokens[:, -LENGTH:]))
     by_hand = combine_losses(first, second, tokens, ALPHA, context=4)
-    thin = aligned_loss(wing.aligned_trainer.as_function(model), tokens, LENGTH, ALPHA)
+    thin = aligned_loss(hf.aligned_trainer.as_function(model), tokens, LENGTH, ALPHA)
     for name in ("total", "training", "misalignment"):
         value = getattr(loss, name).item()
         assert value == pytest.approx(getattr(by_hand, name).item(), rel=1e-5)
@@ -99,7 +99,7 @@ def test_left_out_labels_change_the_training_part(model):
 )
 def test_settings_that_do_not_fit_are_refused(settings, line):
     with pytest.raises(InputError, match=f"^{line}.*$"):
-        wing.aligned_trainer.Alignment(**{"length": 8, "alpha": 0.1} | settings)
+        hf.aligned_trainer.Alignment(**{"length": 8, "alpha": 0.1} | settings)
 
 
 def test_its_evaluation_is_the_plain_trainer_s(model, trainer):

@@ -13,11 +13,11 @@ import pytest
 import torch
 
 import synthlab
-from support import wing
+from support import hf
 from support.configs import config, small
 from support.records import opened
-from synthlab.alignment.regularizer import next_token_loss
 from synthlab.errors import InputError
+from synthlab.longshort.regularizer import next_token_loss
 from synthlab.models.encodings import ENCODINGS
 
 pytestmark = pytest.mark.slow
@@ -36,12 +36,12 @@ GREEDY = {"max_new_tokens": 8, "do_sample": False}
 
 
 def to_huggingface(model):
-    return wing.bridge.to_huggingface(model)
+    return hf.bridge.to_huggingface(model)
 
 
 def load(folder):
-    assert wing.bridge  # by which Transformers knows the lab's models
-    return wing.transformers.AutoModelForCausalLM.from_pretrained(folder)
+    assert hf.bridge  # by which Transformers knows the lab's models
+    return hf.transformers.AutoModelForCausalLM.from_pretrained(folder)
 
 
 def trained(*overrides: str) -> synthlab.TrainedModel:
@@ -181,7 +181,7 @@ def test_a_damaged_folder_is_refused_in_one_line(folder, tmp_path, name, damage)
     other = changed(folder, tmp_path / "other")
     (other / name).write_bytes(damage((folder / name).read_bytes()))
     with pytest.raises(InputError, match=f"^model={other}: ") as caught:
-        wing.bridge.SynthlabForCausalLM.from_pretrained(other)
+        hf.bridge.SynthlabForCausalLM.from_pretrained(other)
     assert str(caught.value).isprintable()
 
 
@@ -201,16 +201,16 @@ def test_arguments_that_do_not_fit_are_refused():
 def test_models_that_do_not_fit_are_refused():
     for model, line in [
         (trained("encoding=randomized"), "encoding=randomized: "),
-        (opened(config()), "model=TrainedRegression: "),
+        (opened(config()), "model=TrainedNumbers: "),
     ]:
         with pytest.raises(InputError, match=f"^{re.escape(line)}.*$"):
             to_huggingface(model)
 
 
 def test_a_text_s_tokens_are_its_bytes(tmp_path):
-    wing.bridge.byte_tokenizer().save_pretrained(tmp_path)
+    hf.bridge.byte_tokenizer().save_pretrained(tmp_path)
     every = "".join(map(chr, [*range(0x500), *range(0x3000, 0x3100), 0x1F600]))
-    for tokenizer in (wing.bridge.byte_tokenizer(), wing.transformers.AutoTokenizer.from_pretrained(tmp_path)):
+    for tokenizer in (hf.bridge.byte_tokenizer(), hf.transformers.AutoTokenizer.from_pretrained(tmp_path)):
         for text in (every, "a <pad>\n\n  b\r\n\t", "Ā", ""):
             tokens = tokenizer(text)["input_ids"]
             assert tokens == list(text.encode())

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from support import wing
+from support import hf
 from support.language_models import KINDS, LENGTH, texts, tiny
 from synthlab.errors import InputError
 
@@ -17,7 +17,7 @@ def build(kind: str, **parameters) -> torch.nn.Module:
 @pytest.mark.parametrize("kind", KINDS)
 def test_untrained_it_is_the_model_with_the_base_of_ntk(kind):
     width = 16 if kind == "GPTNeoX" else 32
-    extended, plain = wing.clex.with_clex(build(kind), factor=4), build(kind)
+    extended, plain = hf.clex.with_clex(build(kind), factor=4), build(kind)
     with torch.no_grad():
         for length, t in ((LENGTH, 1), (LENGTH + 1, 2), (3 * LENGTH, 3), (5 * LENGTH, 4)):
             x = texts(2, length)
@@ -28,22 +28,22 @@ def test_untrained_it_is_the_model_with_the_base_of_ntk(kind):
 
 
 def test_its_weights_come_back_from_a_folder(tmp_path):
-    model = wing.clex.with_clex(build("Llama"), factor=4)
+    model = hf.clex.with_clex(build("Llama"), factor=4)
     for name, values in model.named_parameters():
         if ".rotary_emb.clex." in name:
             torch.nn.init.normal_(values, std=0.3)
     model.save_pretrained(tmp_path)
     plain = type(model).from_pretrained(tmp_path).eval()
     with pytest.raises(InputError, match=r"^weights=.*: has {'down': \[1, .*} of CLEX; must have {'up': \[1, "):
-        wing.clex.with_clex(plain, factor=4, hidden=2, weights=tmp_path)
-    again, x = wing.clex.with_clex(plain, factor=4, weights=tmp_path), texts(2, 3 * LENGTH)
+        hf.clex.with_clex(plain, factor=4, hidden=2, weights=tmp_path)
+    again, x = hf.clex.with_clex(plain, factor=4, weights=tmp_path), texts(2, 3 * LENGTH)
     with torch.no_grad():
         assert torch.equal(again(x).logits, model(x).logits)
-        assert not torch.allclose(again(x).logits, wing.clex.with_clex(build("Llama"), factor=4)(x).logits)
+        assert not torch.allclose(again(x).logits, hf.clex.with_clex(build("Llama"), factor=4)(x).logits)
 
 
 def test_generation_rotates_every_key_anew():
-    model, x = wing.clex.with_clex(build("Llama"), factor=4), texts(2, LENGTH - 2)
+    model, x = hf.clex.with_clex(build("Llama"), factor=4), texts(2, LENGTH - 2)
     expected = x
     with torch.no_grad():
         for _ in range(8):
@@ -60,7 +60,7 @@ def test_generation_rotates_every_key_anew():
 @torch.no_grad()
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_padding_makes_no_text_longer(side):
-    model, x = wing.clex.with_clex(build("Llama"), factor=4), texts(1, LENGTH)
+    model, x = hf.clex.with_clex(build("Llama"), factor=4), texts(1, LENGTH)
     alone, padding = model(x).logits, torch.zeros(1, 2 * LENGTH, dtype=torch.long)
     order = (padding, x) if side == "left" else (x, padding)
     masked = (torch.zeros_like(padding), torch.ones_like(x)) if side == "left" else (torch.ones_like(x), padding)
@@ -78,4 +78,4 @@ def test_padding_makes_no_text_longer(side):
 )
 def test_what_does_not_fit_is_refused_in_a_line(kind, settings, factor, line):
     with pytest.raises(InputError, match=f"^{line}"):
-        wing.clex.with_clex(build(kind, **settings), factor=factor)
+        hf.clex.with_clex(build(kind, **settings), factor=factor)

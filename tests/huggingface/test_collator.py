@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 import torch
 
-from support import language_models, wing
+from support import hf, language_models
 from support.language_models import labelled, texts, tiny
 from synthlab.errors import InputError
 from synthlab.positions.cream import Cream
@@ -53,7 +53,7 @@ def logits_by_hand(model, tokens, positions):
 
 
 def test_model_sees_the_sampled_positions(model):
-    batch = wing.collator.PositionCollator(RandPos(factor=4))(labelled(texts(4, LENGTH)))
+    batch = hf.collator.PositionCollator(RandPos(factor=4))(labelled(texts(4, LENGTH)))
     found = model(**batch, use_cache=False).logits  # as trainers call it
     tokens, positions = batch["input_ids"], batch["position_ids"]
     assert torch.allclose(found, logits_by_hand(model, tokens, positions), atol=1e-4)
@@ -65,7 +65,7 @@ def test_model_sees_the_sampled_positions(model):
 
 
 def test_positions_depend_on_seed_and_batch():
-    first, same, other = (wing.collator.PositionCollator(RandPos(factor=4), seed=seed) for seed in (0, 0, 1))
+    first, same, other = (hf.collator.PositionCollator(RandPos(factor=4), seed=seed) for seed in (0, 0, 1))
     drawn = [collated(first) for _ in range(3)]
     assert all(torch.equal(batch, collated(same)) for batch in drawn)
     assert not torch.equal(drawn[0], drawn[1])
@@ -75,7 +75,7 @@ def test_positions_depend_on_seed_and_batch():
 def test_a_sampler_that_gathers_gets_its_tokens():
     sampler = PoSE(factor=4, text=3)
     tokens = torch.arange(24).expand(4, 24)
-    batch = wing.collator.PositionCollator(sampler, length=LENGTH)(labelled(tokens))
+    batch = hf.collator.PositionCollator(sampler, length=LENGTH)(labelled(tokens))
     assert all(batch[name].shape == (4, LENGTH) for name in batch)
     assert torch.equal(batch["input_ids"], batch["labels"])
     skipped = batch["input_ids"] - torch.arange(LENGTH)
@@ -88,7 +88,7 @@ def test_positions_are_sampled_in_training_alone(model, trainer):
     seen = watched(model)
     several = {"one": labelled(texts(4, LENGTH)), "two": labelled(texts(4, LENGTH))}
     settings = {"eval_strategy": "steps", "eval_steps": 2, "eval_on_start": True, "dataloader_num_workers": 0}
-    collator = wing.collator.PositionCollator(RandPos(factor=4))
+    collator = hf.collator.PositionCollator(RandPos(factor=4))
     made = trainer(model, labelled(texts(8, LENGTH)), collator=collator, evaluated=several, **settings)
     before = made.evaluate()
     made.train()
@@ -103,16 +103,16 @@ def test_positions_are_sampled_in_training_alone(model, trainer):
 @pytest.mark.parametrize("workers", [0, 2])
 def test_positions_are_those_of_a_loop(model, trainer, workers):
     seen = watched(model)
-    collator = wing.collator.PositionCollator(RandPos(factor=4), seed=3)
+    collator = hf.collator.PositionCollator(RandPos(factor=4), seed=3)
     trainer(model, labelled(texts(12, LENGTH)), collator=collator, dataloader_num_workers=workers).train()
-    alone = wing.collator.PositionCollator(RandPos(factor=4), seed=3)
+    alone = hf.collator.PositionCollator(RandPos(factor=4), seed=3)
     expected = torch.stack([collated(alone) for _ in range(6)])  # two epochs of three batches
     assert torch.equal(in_training(seen), expected)
 
 
 def test_a_second_training_shares_no_draw_with_the_first(model, trainer):
     settings = {"factor": 4, "sigma": 3.0, "continuity": 1, "shared": 1000, "limits": "clamped", "text": None}
-    collator, seen = wing.collator.PositionCollator(Cream(**settings)), watched(model)
+    collator, seen = hf.collator.PositionCollator(Cream(**settings)), watched(model)
     made = trainer(model, labelled(texts(8, 32)), collator=collator, max_steps=2)
     made.train()
     made.train()
@@ -130,4 +130,4 @@ def test_a_second_training_shares_no_draw_with_the_first(model, trainer):
 )
 def test_what_does_not_fit_is_refused_in_one_line(settings, features, line):
     with pytest.raises(InputError, match=f"^{line}.*$"):
-        wing.collator.PositionCollator(**{"sampler": RandPos(factor=4)} | settings)(features)
+        hf.collator.PositionCollator(**{"sampler": RandPos(factor=4)} | settings)(features)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from support import wing
+from support import hf
 from support.language_models import LENGTH, pretrained, tiny
 from synthlab.errors import InputError
 
@@ -98,7 +98,7 @@ def test_every_method_and_recipe_trains_and_loads(lab, extend, tmp_path, words):
         return
     from synthlab.huggingface.extension.texts import read_tokens
 
-    tokens = read_tokens(lab.texts, wing.loading.open_tokenizer("pretrained", lab.model))
+    tokens = read_tokens(lab.texts, hf.loading.open_tokenizer("pretrained", lab.model))
     texts = tokens[-round(len(tokens) * 0.1) :][: 4 * LENGTH].view(2, 2 * LENGTH)
     found = lab.losses(model, texts, LENGTH, torch.float32)
     assert found.within == pytest.approx(kept["after"]["within"], abs=1e-4)

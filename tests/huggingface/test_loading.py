@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support import wing
+from support import hf
 from support.language_models import pretrained
 from synthlab.errors import InputError
 
@@ -33,7 +33,7 @@ def test_a_config_that_does_not_fit_is_refused(folder, settings, why):
     whole = (folder / "config.json").read_text()
     (folder / "config.json").write_text(json.dumps(json.loads(whole) | settings))
     with pytest.raises(InputError, match=f"^{re.escape(f'model={folder}: {why}')}.*$"):
-        wing.loading.causal_model("model", folder)
+        hf.loading.causal_model("model", folder)
     (folder / "config.json").write_text(whole)
 
 
@@ -49,4 +49,4 @@ def test_a_damaged_folder_is_refused(folder, tmp_path, name, damage):
     shutil.copytree(folder, damaged)
     (damaged / name).write_bytes(damage((folder / name).read_bytes()))
     with pytest.raises(InputError, match=rf"^pretrained={damaged}: cannot be opened \(.*$"):
-        wing.loading.causal_model("pretrained", damaged)
+        hf.loading.causal_model("pretrained", damaged)

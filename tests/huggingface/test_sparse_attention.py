@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 import torch
 
-from support import language_models, wing
+from support import hf, language_models
 from synthlab.errors import InputError
 from synthlab.finetuning.patterns import PATTERNS
 
@@ -26,7 +26,7 @@ def test_patterns_apply_in_training_alone(kernel, name):
     model = tiny(layers=1)
     model.set_attn_implementation(kernel)
     plain = model(texts(2)).logits.detach()
-    handle = wing.sparse_attention.sparse_in_training(model, name, groups=4)
+    handle = hf.sparse_attention.sparse_in_training(model, name, groups=4)
     assert torch.equal(model(texts(2)).logits, plain)
     model.train()
     h = model.get_input_embeddings()(texts(1)).detach().requires_grad_()
@@ -42,7 +42,7 @@ def test_patterns_apply_in_training_alone(kernel, name):
 @torch.no_grad()
 def test_attention_by_the_pattern_equals_that_of_groups():
     model, seen = tiny().train(), []
-    wing.sparse_attention.sparse_in_training(model, "rolled", groups=4)
+    hf.sparse_attention.sparse_in_training(model, "rolled", groups=4)
     attention = model.base_model.layers[0].self_attn
     attention.register_forward_pre_hook(lambda _, __, given: seen.append(given["attention_mask"]), with_kwargs=True)
     model(texts(2))
@@ -59,7 +59,7 @@ def test_attention_by_the_pattern_equals_that_of_groups():
 
 def test_patterns_that_do_not_fit_a_call_are_refused():
     model = tiny().train()
-    handle = wing.sparse_attention.sparse_in_training(model, "shifted", groups=4)
+    handle = hf.sparse_attention.sparse_in_training(model, "shifted", groups=4)
     with pytest.raises(InputError, match="pattern.groups=4: must divide a window of 12 tokens"):
         model(texts(2, length=12))
     with pytest.raises(InputError, match="attention_mask: has zeros; must be all ones"):

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 import torch
 
-from support import wing
+from support import hf
 from support.language_models import KINDS, LENGTH, labelled, logged, texts, tiny, trainer
-from synthlab.alignment.divergence import DISTANCES
-from synthlab.alignment.windows import both_contexts
+from synthlab.longshort.divergence import DISTANCES
+from synthlab.longshort.windows import both_contexts
 from synthlab.positions.cream import Cream
 from synthlab.positions.samplers import ClexPositions
 
@@ -20,7 +20,7 @@ FACTOR, EXTRA, ALPHA = 4, 4, 0.5
 def built(method: str, kind: str) -> tuple[Any, Any]:
     """The model and the sampler of a method."""
     if method == "clex":
-        return wing.clex.with_clex(tiny(kind, scale=5.0), factor=FACTOR), ClexPositions(factor=FACTOR)
+        return hf.clex.with_clex(tiny(kind, scale=5.0), factor=FACTOR), ClexPositions(factor=FACTOR)
     cream = Cream(factor=FACTOR, sigma=3.0, continuity=4, shared=1, limits="clamped", text=None)
     return tiny(kind, scale=5.0, rope_type="linear", factor=float(FACTOR)), cream
 
@@ -33,8 +33,8 @@ def test_first_loss_by_hand_and_all_weights_move(kind, method, aligned, tmp_path
     before = {name: each.detach().clone() for name, each in model.named_parameters()}
     seen: list[dict] = []
     model.register_forward_pre_hook(lambda _, __, given: seen.append(given), with_kwargs=True)
-    alignment = wing.aligned_trainer.Alignment(LENGTH, ALPHA, low=EXTRA / LENGTH, high=0.25) if aligned else None
-    collator = wing.collator.PositionCollator(sampler, length=LENGTH, seed=0)
+    alignment = hf.aligned_trainer.Alignment(LENGTH, ALPHA, low=EXTRA / LENGTH, high=0.25) if aligned else None
+    collator = hf.collator.PositionCollator(sampler, length=LENGTH, seed=0)
     data = labelled(texts(4, LENGTH + EXTRA if aligned else LENGTH))
     trained = trainer(tmp_path, model, data, alignment, collator, max_steps=2, learning_rate=0.05)
     trained.train()

@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from support.configs import small
-from synthlab.config.composition import conf_dir
 from synthlab.language.construction import build_extension, build_models
 from synthlab.language.family import evaluate_models, train_models
 from synthlab.language.objective import WindowLoss
 from synthlab.models.encodings import ENCODINGS
+from synthlab.runs.composition import conf_dir
 from synthlab.training.execution import execute
 
 TOKENS = 16

@@ -5,8 +5,8 @@ import torch
 
 from support.configs import composed
 from synthlab.errors import InputError
-from synthlab.language.languages import LANGUAGES
-from synthlab.language.languages.source import Language
+from synthlab.language.languages import TASKS
+from synthlab.language.languages.source import LanguageTask
 from synthlab.rng import stream
 
 
@@ -14,23 +14,23 @@ def config(name: str) -> dict:
     return composed(f"task={name}")["task"]
 
 
-def default(name: str) -> Language:
-    return LANGUAGES.build(config(name))
+def default(name: str) -> LanguageTask:
+    return TASKS.build(config(name))
 
 
-PREDICTED = [name for name in LANGUAGES if default(name).predict(torch.zeros(1, 1).long()) is not None]
+PREDICTED = [name for name in TASKS if default(name).predict(torch.zeros(1, 1).long()) is not None]
 
 
-@pytest.mark.parametrize("name", LANGUAGES)
+@pytest.mark.parametrize("name", TASKS)
 def test_a_completed_config_is_the_same_language(name):
     language = default(name)
-    again = LANGUAGES.build(config(name) | language.complete_arguments())
+    again = TASKS.build(config(name) | language.complete_arguments())
     assert again.complete_arguments() == language.complete_arguments()
     assert torch.equal(*(each.draw(3, 20, stream(0, "training")) for each in (language, again)))
 
 
 @pytest.mark.parametrize("held_out", [False, True])
-@pytest.mark.parametrize("name", LANGUAGES)
+@pytest.mark.parametrize("name", TASKS)
 def test_draws_depend_on_their_generator_alone(name, held_out):
     language = default(name)
     first = language.draw(4, 50, stream(0, "training"), held_out)
@@ -42,7 +42,7 @@ def test_draws_depend_on_their_generator_alone(name, held_out):
     assert first.max() < language.vocabulary
 
 
-@pytest.mark.parametrize("name", LANGUAGES)
+@pytest.mark.parametrize("name", TASKS)
 def test_the_first_and_the_last_token_have_one_distribution(name):
     language = default(name)
     x = language.draw(8000, 9, stream(0, "evaluation"))
@@ -90,5 +90,5 @@ def test_drawn_tokens_are_as_likely_as_predicted(name):
 )
 def test_bad_settings_are_refused(name, changes, message):
     with pytest.raises(InputError, match=message) as refused:
-        LANGUAGES.build(config(name) | changes)
+        TASKS.build(config(name) | changes)
     assert len(refused.value.lines) == 1

@@ -7,11 +7,11 @@ from torch.nn import functional as F
 
 from support.configs import small
 from support.records import opened
-from synthlab.language.config import LanguageConfig
 from synthlab.language.construction import build_extension, build_models
 from synthlab.language.evaluation import by_context
 from synthlab.language.family import train_models
-from synthlab.language.languages import LANGUAGES
+from synthlab.language.languages import TASKS
+from synthlab.language.run import LanguageRun
 from synthlab.models.layers import Member, Members
 from synthlab.rng import stream
 
@@ -19,7 +19,7 @@ NAMES = ("clex", "dynamic_ntk", "longrope")
 TRAINED = ("extension=clex", "positions=clex", "finetune.steps=4", "finetune.lr=0.01")
 
 
-def trained(*overrides: str) -> tuple[torch.nn.Module, LanguageConfig]:
+def trained(*overrides: str) -> tuple[torch.nn.Module, LanguageRun]:
     config = small(*(overrides or TRAINED))
     ensemble = build_models([config])
     train_models(ensemble, [config])
@@ -30,7 +30,7 @@ def trained(*overrides: str) -> tuple[torch.nn.Module, LanguageConfig]:
 def test_each_context_is_evaluated_as_a_text_of_its_own(name):
     overrides = [f"extension={name}", *(TRAINED[1:] if name == "clex" else ())]
     ensemble, config = trained(*overrides, "task=hidden_markov")
-    language, member = LANGUAGES.build(config.task), Member(ensemble, 0)
+    language, member = TASKS.build(config.task), Member(ensemble, 0)
     with torch.no_grad():
         found = by_context(Members(ensemble, [0]), language, [config], ensemble.encoding.alike_up_to)[0]
         texts = language.draw(8, 33, stream(config.test_seed, "evaluation"), held_out=True)

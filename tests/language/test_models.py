@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from support.configs import small
-from synthlab.alignment.regularizer import aligned_loss, next_token_loss
 from synthlab.errors import InputError
 from synthlab.language import family as runs
 from synthlab.language.construction import build_models
 from synthlab.language.evaluation import by_context, double_window
 from synthlab.language.family import train_models
-from synthlab.language.languages import LANGUAGES
+from synthlab.language.languages import TASKS
 from synthlab.language.objective import WindowLoss
+from synthlab.longshort.regularizer import aligned_loss, next_token_loss
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.layers import Member
 from synthlab.rng import stream
@@ -28,7 +28,7 @@ EXTENSIONS = ("pi", "ntk", "yarn", "eabf", *LENGTH_DEPENDENT, *MAPS)
 def test_loss_without_the_regularizer():
     config = small("task=hidden_markov")
     ensemble = build_models([config])
-    language = LANGUAGES.build(config.task)
+    language = TASKS.build(config.task)
     drawn = language.draw(config.protocol.batch, config.train_length, stream(config.seed, "training"))
     found = WindowLoss(ensemble, [config], config.train_length)()
     assert found.tolist() == [next_token_loss(ensemble(drawn[None])[0], drawn).item()]
@@ -37,7 +37,7 @@ def test_loss_without_the_regularizer():
 def test_loss_with_the_regularizer():
     config = small("task=hidden_markov", "alignment.windows=2", "alignment.alpha=0.3")
     ensemble = build_models([config])
-    drawn = LANGUAGES.build(config.task).draw(4, 16, stream(config.seed, "training"))
+    drawn = TASKS.build(config.task).draw(4, 16, stream(config.seed, "training"))
     extra = int(torch.randint(1, 5, (), generator=stream(config.seed, "windows")))
     by_hand = aligned_loss(Member(ensemble, 0), drawn[:, : 8 + extra], 8, 0.3)
     assert WindowLoss(ensemble, [config], 8)().item() == pytest.approx(by_hand.total.item())
@@ -77,9 +77,9 @@ def test_drawn_positions_are_those_of_the_context():
         with torch.no_grad():
             return ensemble(tokens, last=last)
 
-    found = by_context(watched, LANGUAGES.build(config.task), [config], double_window(config))[0]
+    found = by_context(watched, TASKS.build(config.task), [config], double_window(config))[0]
     assert (asked, found["length"].tolist()) == ([(8, 8), (16, 8), (32, 16)], list(range(1, 33)))
-    in_one = by_context(watched, LANGUAGES.build(config.task), [config], ensemble.encoding.alike_up_to)[0]
+    in_one = by_context(watched, TASKS.build(config.task), [config], ensemble.encoding.alike_up_to)[0]
     np.testing.assert_allclose(found, in_one, rtol=1e-5)
 
 
@@ -134,7 +134,7 @@ def test_runs_repeat_alone_and_in_an_ensemble():
 def test_excess_over_the_perfect_predictor():
     config = small("task=hidden_markov")
     metrics, outputs = runs.evaluate_models(build_models([config]), [0], [config])[0]
-    language = LANGUAGES.build(config.task)
+    language = TASKS.build(config.task)
     texts = language.draw(8, 33, stream(config.test_seed, "evaluation"), held_out=True)
     log_p = language.predict(texts[:, :-1])
     by_hand = -log_p.gather(-1, texts[:, 1:, None])[..., 0].mean(0)

@@ -7,15 +7,15 @@ import torch
 
 from support.configs import composed, config
 from support.models import build, model
-from synthlab.config.base import resolve
 from synthlab.errors import InputError
 from synthlab.models import laws
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.language_model import LanguageModel
 from synthlab.models.laws import measure_model
-from synthlab.regression.outrep import OUTREPS
-from synthlab.regression.outrep.laws import measure_map
+from synthlab.numbers.outrep import OUTREPS
+from synthlab.numbers.outrep.laws import measure_map
 from synthlab.rng import stream
+from synthlab.runs.run import resolve
 
 SIZES = {
     "width": 16,
@@ -41,7 +41,7 @@ def test_every_encoding_keeps_the_laws_in_both_models(name):
 @pytest.mark.parametrize("name", OUTREPS)
 def test_every_map_keeps_the_laws(name):
     made = resolve(composed("task=length", f"outrep={name}"))
-    found = list(made.family.measure_laws(made))
+    found = list(made.load_family().measure_laws(made))
     assert {law.field for law in found} == {"encoding", "outrep"}
     assert [law for law in found if not law.holds] == []
 

@@ -11,7 +11,7 @@ from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.length_rope import LengthRoPE
 from synthlab.models.layers import Member
 from synthlab.models.reference import predict_prefixes
-from synthlab.regression.evaluation import readouts
+from synthlab.numbers.evaluation import readouts
 
 NAMES = [name for name, encoding in ENCODINGS.items() if issubclass(encoding, LengthRoPE)]
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from support.configs import small
-from synthlab.language.languages import LANGUAGES
+from synthlab.language.languages import TASKS
 from synthlab.language.objective import WindowLoss
 from synthlab.models.encodings import NoPE
 from synthlab.models.encodings.base import Dims
@@ -41,7 +41,7 @@ def recorded(configs, steps=2):
 def test_tokens_come_from_their_places(settings):
     config = small(*settings)
     losses, (tokens, positions) = recorded([config])
-    language, sampler = LANGUAGES.build(config.task), SAMPLERS.build(config.positions)
+    language, sampler = TASKS.build(config.task), SAMPLERS.build(config.positions)
     texts, places = stream(config.seed, "training"), stream(config.seed, "positions")
     for found, placed, loss in zip(tokens[:, 0], positions[:, 0], losses, strict=True):
         text = language.draw(4, sampler.text_length(8), texts)

@@ -8,11 +8,11 @@ from math import isqrt
 import pytest
 import torch
 from sequences.by_hand import REFERENCE, equations, expressions, stacks, value
-from sequences.test_problems import drawn, task
+from sequences.test_tasks import drawn, task
 
 from support.configs import composed
 from support.frequencies import assert_drawn_from
-from synthlab.sequences.tasks import PROBLEMS
+from synthlab.sequences.tasks import TASKS
 
 PAPERS = {  # tasks of other papers too, in the settings of this one
     "parity_check": ["task=parity", "task.uniform=bits"],
@@ -23,7 +23,7 @@ PAPERS = {  # tasks of other papers too, in the settings of this one
 
 def build(name: str):
     """The task of this paper, or of a file of conf/task."""
-    return PROBLEMS.build(composed(*PAPERS.get(name, [f"task={name}"]))["task"])
+    return TASKS.build(composed(*PAPERS.get(name, [f"task={name}"]))["task"])
 
 
 def answer_to(problem, prompt: str) -> str:

@@ -11,11 +11,11 @@ from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.sequences import family
 from synthlab.sequences.answers import AnswerTask
-from synthlab.sequences.config import METRICS
 from synthlab.sequences.construction import build_models, build_problem
 from synthlab.sequences.evaluation import Scorer, by_bin, score_lengths, wilson
 from synthlab.sequences.objective import AnswerLoss, Examples
-from synthlab.sequences.tasks import PROBLEMS
+from synthlab.sequences.run import METRICS
+from synthlab.sequences.tasks import TASKS
 from synthlab.sequences.trained import TrainedSequences
 from synthlab.training.execution import execute, execute_together, is_exact
 
@@ -36,7 +36,7 @@ def perfect_scorer(config) -> Scorer:
     return Scorer(model, build_models([config]).encoding, problem, [stream(0, "evaluation_positions")])
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", TASKS)
 def test_a_perfect_model_scores_1(name):
     config = small(f"task={name}")
     metrics, outputs = score_lengths(perfect_scorer(config), [config])[0]

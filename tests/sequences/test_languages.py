@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from support.frequencies import assert_uniform
-from synthlab.sequences.tasks import PROBLEMS
+from synthlab.sequences.tasks import TASKS
 
 
 def odd_after_odd(text: str) -> bool:
@@ -60,7 +60,7 @@ CASES += [
 
 @pytest.mark.parametrize(("member", "inside"), CASES)
 def test_strings_and_sets_by_enumeration(member, inside):
-    language, longest = PROBLEMS.build(member), 5
+    language, longest = TASKS.build(member), 5
     letters = language.symbols
     ahead = ["".join(rest) for k in range(5) for rest in product(letters, repeat=k)]
     for length in range(1, longest + 1):
@@ -84,7 +84,7 @@ def test_strings_and_sets_by_enumeration(member, inside):
 
 @pytest.mark.parametrize(("member", "inside"), CASES)
 def test_chance_is_that_of_a_constant_set(member, inside):
-    language = PROBLEMS.build(member)
+    language = TASKS.build(member)
     for length in language.lengths(1, 5):
         batch = language.batch(torch.full((2000,), length), language.width(length), torch.Generator().manual_seed(0))
         constant = (batch.targets == batch.targets[:, :1]).all(-1).all(-1).double().mean().item()
@@ -98,7 +98,7 @@ def texts_of(language, batch) -> list[str]:
 
 def test_long_brackets_and_mixed_lengths_are_nested():
     for kinds in (1, 2, 3):
-        language = PROBLEMS.build({"name": "dyck", "kinds": kinds})
+        language = TASKS.build({"name": "dyck", "kinds": kinds})
         lengths = torch.tensor(language.lengths(1, 120))
         batch = language.batch(lengths, 121, torch.Generator().manual_seed(0))
         texts = texts_of(language, batch)

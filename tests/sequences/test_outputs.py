@@ -6,7 +6,7 @@ import torch
 from support.configs import small_sequences as small
 from synthlab.sequences.construction import build_problem
 from synthlab.sequences.evaluation import Outputs
-from synthlab.sequences.tasks import PROBLEMS
+from synthlab.sequences.tasks import TASKS
 
 SAID = torch.tensor([[1.0, 0.0], [0.5, 0.5], [0.3, 0.7], [0.1, 0.9]])
 WANTED = torch.tensor([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
@@ -29,7 +29,7 @@ def test_shifts_are_from_the_longest_quarter():
     assert Outputs(range(1, 10), said, said).shifts(8, 8, config)["shift"] == pytest.approx(0.5)  # of 7 and 8
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", TASKS)
 def test_targets_are_distributions(name):
     problem = build_problem(small(f"task={name}").task)
     lengths = torch.tensor(problem.lengths(1, 8))

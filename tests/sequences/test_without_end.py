@@ -4,15 +4,15 @@ import pytest
 import torch
 
 from synthlab.errors import InputError
-from synthlab.sequences.tasks import PROBLEMS
+from synthlab.sequences.tasks import TASKS
 
 
 def without_end(**of):
-    return PROBLEMS.build({"name": "without_end", "of": of})
+    return TASKS.build({"name": "without_end", "of": of})
 
 
 def test_only_the_end_is_not_scored():
-    task, inner = without_end(name="reverse", symbols=2), PROBLEMS.build({"name": "reverse", "symbols": 2})
+    task, inner = without_end(name="reverse", symbols=2), TASKS.build({"name": "reverse", "symbols": 2})
     lengths = torch.tensor([1, 3])
     batch, with_end = (each.batch(lengths, each.width(3), torch.Generator().manual_seed(0)) for each in (task, inner))
     assert torch.equal(batch.tokens, with_end.tokens)

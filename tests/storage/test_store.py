@@ -27,7 +27,7 @@ from support.processes import at_once
 from support.records import CONFIG, final_weights, record, unmeasured, weights_file, with_weights
 from synthlab import load_records
 from synthlab.errors import DamagedRecord, InputError, OlderRecord, StoreError
-from synthlab.regression.config import RunConfig
+from synthlab.numbers.run import NumbersRun
 from synthlab.storage.files import Folder, write_whole
 from synthlab.storage.records import Failure, Record
 from synthlab.storage.store import Store
@@ -227,7 +227,7 @@ def test_records_of_another_version_and_strange_files_are_passed_over(tmp_path, 
     (tmp_path / "runs" / "notes.txt").write_text("mine")
     assert len(load_records(tmp_path)) == CONFIG.test_length
     identity = record(0).config.id
-    monkeypatch.setattr(RunConfig, "results_version", 99)
+    monkeypatch.setattr(NumbersRun, "results_version", 99)
     assert list(store.read_all()) == []
     assert load_records(tmp_path).empty
     with pytest.raises(OlderRecord, match="is of results version 4; the present one is 99"):

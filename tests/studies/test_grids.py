@@ -6,10 +6,10 @@ from functools import cache
 import pandas as pd
 import pytest
 
-from experiments.long_short_alignment.scalar import ScalarConfig
+from experiments.long_short_alignment.scalar import ScalarRun
 from support.configs import QUICK
-from synthlab.config.composition import to_overrides
 from synthlab.errors import InputError
+from synthlab.runs.composition import to_overrides
 from synthlab.studies.grids import Cell, Grid
 from synthlab.studies.overrides import Overrides
 from synthlab.training.execution import execute
@@ -106,9 +106,9 @@ def test_runs_of_each_family_take_the_settings_that_they_have():
     both = ("protocol.steps=7", "evaluation.sequences=9")
     found = asked(*language, *both, "study.mine.seeds=3", "study.mine2.seeds=4")
     (text,) = Grid().cells("s", found, range(1), task="text")
-    (number,) = Grid(fixed={"task": "sum"}).cells("s", found, range(1), kind=ScalarConfig)
+    (number,) = Grid(fixed={"task": "sum"}).cells("s", found, range(1), own=ScalarRun)
     assert (text.configs[0].task["name"], text.configs[0].protocol.steps) == ("recall", 7)
-    assert (type(number.configs[0]), number.configs[0].protocol.steps) == (ScalarConfig, 7)
+    assert (type(number.configs[0]), number.configs[0].protocol.steps) == (ScalarRun, 7)
     assert found.text("mine", text.configs) == " ".join([*language, *both, "study.mine.seeds=3"])
     assert found.text("other", number.configs) == " ".join(both)
     found.check_all_taken([*number.configs, *text.configs])

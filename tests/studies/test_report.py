@@ -8,7 +8,7 @@ from experiments.output_alignment.paper import ABOUT
 from support.configs import QUICK
 from support.pages import Page
 from support.records import record
-from synthlab.config.composition import to_overrides
+from synthlab.runs.composition import to_overrides
 from synthlab.studies.checks import Check, Witnesses
 from synthlab.studies.report import (
     Picture,

@@ -5,11 +5,11 @@ import re
 from functools import cache
 from typing import Any
 
-from synthlab.config.base import resolve
-from synthlab.config.composition import Composer, compose, to_overrides
-from synthlab.language.config import LanguageConfig
-from synthlab.regression.config import RunConfig
-from synthlab.sequences.config import SequencesConfig
+from synthlab.language.run import LanguageRun
+from synthlab.numbers.run import NumbersRun
+from synthlab.runs.composition import Composer, compose, to_overrides
+from synthlab.runs.run import resolve
+from synthlab.sequences.run import SequencesRun
 
 # Settings of runs that take no time.
 QUICK = {"protocol": {"steps": 4, "batch": 4, "record_every": 2}, "evaluation": {"sequences": 8}, "test_length": 12}
@@ -24,7 +24,7 @@ SMALL_SEQUENCES = ["train_length=4", "test_length=8", "stop.every=2", "stop.sequ
 EXPLOSIVE = ("protocol.optimizer=sgd", "protocol.lr=1e30", "protocol.steps=30", "model.norm=none")
 
 
-def config(*overrides: str) -> RunConfig:
+def config(*overrides: str) -> NumbersRun:
     """The run that takes no time, with ``overrides``."""
     return resolve(composed(*to_overrides(QUICK), *overrides))
 
@@ -34,12 +34,12 @@ def _small(settings: list[str], task: str, overrides: tuple[str, ...]) -> Any:
     return resolve(composed(*settings, *named, *overrides))
 
 
-def small(*overrides: str) -> LanguageConfig:
+def small(*overrides: str) -> LanguageRun:
     """The language model that overrides of the small one describe."""
     return _small(SMALL, "task=text", overrides)
 
 
-def small_sequences(*overrides: str) -> SequencesConfig:
+def small_sequences(*overrides: str) -> SequencesRun:
     """The run of a sequence task that overrides of the small one describe."""
     return _small(SMALL_SEQUENCES, "task=majority", overrides)
 

@@ -1,7 +1,7 @@
 """The studies of conf/study/."""
 
 from synthlab.cli.studies import read_studies, studies_of
-from synthlab.config.composition import compose
+from synthlab.runs.composition import compose
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.study import Paper, Plan, Study
 

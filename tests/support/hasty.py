@@ -5,11 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 from synthlab.analysis.record_list import Records
-from synthlab.config.base import Config
+from synthlab.runs.run import Run
 from synthlab.training.execution import execute
 
 
-def hastily(change: Callable[[Config, dict[str, Any]], None]) -> Callable[..., Records]:
+def hastily(change: Callable[[Run, dict[str, Any]], None]) -> Callable[..., Records]:
     """What takes the place of ``synthlab.studies.rounds.ensure``: the records of all runs, each trained for two
     steps on small batches. ``change`` alters further settings of a run, in place."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from support import wing
+from support import hf
 
 VOCABULARY, LENGTH, WIDTH = 28, 16, 64  # 4-bit weights have blocks of 64
 LEAST = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
@@ -28,11 +28,11 @@ def tiny(kind: str = "Llama", scale: float = 1.0, layers: int = 2, **parameters:
     sizes |= {"max_position_embeddings": LENGTH} | ({} if neox else {"num_key_value_heads": 1})
     shared = {"vocab_size": VOCABULARY, "bos_token_id": 0, "eos_token_id": 0}
     if kind == "GPT2":
-        config = wing.transformers.GPT2Config(n_embd=16, n_layer=2, n_head=2, n_positions=64, **parameters, **shared)
-        model = wing.transformers.GPT2LMHeadModel(config)
+        config = hf.transformers.GPT2Config(n_embd=16, n_layer=2, n_head=2, n_positions=64, **parameters, **shared)
+        model = hf.transformers.GPT2LMHeadModel(config)
     else:
-        config = getattr(wing.transformers, f"{kind}Config")(rope_parameters=rope | parameters, **shared, **sizes)
-        model = getattr(wing.transformers, f"{kind}ForCausalLM")(config)
+        config = getattr(hf.transformers, f"{kind}Run")(rope_parameters=rope | parameters, **shared, **sizes)
+        model = getattr(hf.transformers, f"{kind}ForCausalLM")(config)
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.ndim > 1:
@@ -46,7 +46,7 @@ def pretrained(folder: Path, **parameters: Any) -> str:
     letters = {letter: number for number, letter in enumerate(["</s>", *"abcdefghijklmnopqrstuvwxyz", " "])}
     tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(letters, unk_token="</s>"))
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Split("", "isolated")
-    wing.transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="</s>").save_pretrained(folder)
+    hf.transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="</s>").save_pretrained(folder)
     tiny(**parameters).save_pretrained(folder)
     return str(folder)
 
@@ -66,10 +66,10 @@ def trainer(
     """A Trainer of three steps of plain gradient descent; an AlignedTrainer where it has an alignment."""
     quick = {"max_steps": 3, "per_device_train_batch_size": 4, "learning_rate": 0.1, "optim": "sgd", "logging_steps": 1}
     quiet = {"report_to": [], "disable_tqdm": True, "use_cpu": True, "save_strategy": "no"}
-    args = wing.transformers.TrainingArguments(str(folder), **quick | quiet | {"dataloader_pin_memory": False} | more)
-    kind, given = wing.transformers.Trainer, {"train_dataset": data, "eval_dataset": evaluated}
+    args = hf.transformers.TrainingArguments(str(folder), **quick | quiet | {"dataloader_pin_memory": False} | more)
+    kind, given = hf.transformers.Trainer, {"train_dataset": data, "eval_dataset": evaluated}
     if alignment is not None:
-        kind, given = wing.aligned_trainer.AlignedTrainer, given | {"alignment": alignment}
+        kind, given = hf.aligned_trainer.AlignedTrainer, given | {"alignment": alignment}
     if collator is not None:
         given |= {"data_collator": collator, "callbacks": [collator]}
     return kind(model, args, **given)
@@ -85,13 +85,13 @@ def llama(vocabulary: int = 256, seed: int = 0, **config: Any) -> Any:
     given = {"max_position_embeddings": 4096, "bos_token_id": None, "eos_token_id": None, **LEAST, **config}
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        return wing.transformers.LlamaForCausalLM(wing.transformers.LlamaConfig(vocab_size=vocabulary, **given)).eval()
+        return hf.transformers.LlamaForCausalLM(hf.transformers.LlamaConfig(vocab_size=vocabulary, **given)).eval()
 
 
 def saved(folder: Path) -> Path:
     """Its folder, with the tokenizer of bytes."""
     llama().save_pretrained(folder)
-    wing.bridge.byte_tokenizer().save_pretrained(folder)
+    hf.bridge.byte_tokenizer().save_pretrained(folder)
     return folder
 
 

@@ -6,7 +6,7 @@ import torch
 
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.layers import ensemble_parameter, gather_rows, init_normal
-from synthlab.regression.outrep import Interval, OutRep
+from synthlab.numbers.outrep import Interval, OutRep
 
 
 class SeesTheFuture(Encoding):

@@ -9,8 +9,8 @@ import torch
 from safetensors.torch import save
 
 from support.configs import config
-from synthlab.config.base import Config, resolve
-from synthlab.regression.config import METRICS
+from synthlab.numbers.run import METRICS
+from synthlab.runs.run import Run, resolve
 from synthlab.storage.records import Record
 from synthlab.training.execution import execute_together
 from synthlab.training.trained import TrainedModel
@@ -51,7 +51,7 @@ def final_weights(kept: Record) -> bytes:
     return kept.weights[kept.config.steps]()
 
 
-def opened(config: Config) -> TrainedModel:
+def opened(config: Run) -> TrainedModel:
     """The trained model of a run that is recorded nowhere."""
     [record] = execute_together([config], keep=[config.steps])
     return record.model()

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import torch
 
-from synthlab.language.languages.source import Language
+from synthlab.language.languages.source import LanguageTask
 from synthlab.models.encodings import NoPE
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.layers import ensemble_parameter, gather_rows, init_normal
+from synthlab.numbers.tasks import Length, NumberTask
 from synthlab.positions.samplers import Contiguous
-from synthlab.regression.tasks import Length, Task
-from synthlab.sequences.tasks import PROBLEMS
+from synthlab.sequences.tasks import TASKS
 from synthlab.sweeps.trackers import Tracker
 
 TRIED = 4  # sequences that a task is asked about before training
@@ -55,17 +55,17 @@ class Backwards(Encoding):
         return (self.strength * (query - key)).unsqueeze(-3)
 
 
-class Half(Task):
+class Half(NumberTask):
     def targets(self, x):
         return x / 2
 
 
-class Mirror(PROBLEMS["reverse"]):
+class Mirror(TASKS["reverse"]):
     def __init__(self):
         super().__init__(symbols=3)
 
 
-class Coins(Language):
+class Coins(LanguageTask):
     vocabulary = 4
 
     def draw(self, batch, length, generator, held_out=False):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import synthlab
-from experiments.long_short_alignment.scalar import ScalarConfig
+from experiments.long_short_alignment.scalar import ScalarRun
 from support.configs import EXPLOSIVE, QUICK, config, small
 from support.records import final_weights, record, weights_file, with_weights
 from synthlab.errors import DamagedRecord, InputError, RunsFailed
@@ -19,9 +19,9 @@ from synthlab.training.execution import execute, execute_together
 CURVE = ("protocol.steps=9", "protocol.record_every=2")  # checkpoints after 2, 4, 8 and 9 steps
 ADAPTED = ("task=hidden_markov", "extension=dual_chunk", "finetune.steps=5", "pattern=shifted", "lora=lora")
 RUNS = {
-    "regression": lambda seed: config(*CURVE, "encoding=learned", f"seed={seed}"),
+    "numbers": lambda seed: config(*CURVE, "encoding=learned", f"seed={seed}"),
     "linear": lambda seed: config(*CURVE, "model=linear", "model.head_dim=2", f"seed={seed}"),
-    "scalar": lambda seed: ScalarConfig.from_run(config(*CURVE, f"seed={seed}")),
+    "scalar": lambda seed: ScalarRun.from_run(config(*CURVE, f"seed={seed}")),
     "language": lambda seed: small("task=recall", "encoding=randomized", "protocol.steps=9", f"seed={seed}"),
     "fine-tuned": lambda seed: small("task=hidden_markov", "extension=pi", "finetune.steps=5", f"seed={seed}"),
     "adapted": lambda seed: small(*ADAPTED, f"seed={seed}"),
@@ -33,14 +33,14 @@ def values(model: synthlab.TrainedModel) -> torch.Tensor:
 
 
 @pytest.mark.parametrize(
-    "kind",
+    "family",
     [
-        pytest.param(kind, marks=pytest.mark.slow) if kind in ("scalar", "fine-tuned", "adapted") else kind
-        for kind in RUNS
+        pytest.param(family, marks=pytest.mark.slow) if family in ("scalar", "fine-tuned", "adapted") else family
+        for family in RUNS
     ],
 )
-def test_every_member_of_an_ensemble_is_kept_as_training_it_alone_has_it(tmp_path, kind):
-    runs = [RUNS[kind](seed) for seed in (0, 1)]
+def test_every_member_of_an_ensemble_is_kept_as_training_it_alone_has_it(tmp_path, family):
+    runs = [RUNS[family](seed) for seed in (0, 1)]
     kept = ensure(runs, Store(tmp_path, "checkpoints"), progress=False)
     for each, run in zip(kept, runs, strict=True):
         assert list(each.weights) == [

@@ -75,8 +75,8 @@ def test_an_interrupted_command_goes_on_where_it_was(tmp_path, command, how, req
         assert "interrupted: finished runs are kept" in errors
         assert "Traceback" not in errors
     wait_for(lambda: not alive_in_session(process.pid))  # no worker outlives its parent for long
-    claims = [path.name for path in tmp_path.glob("claims/*")]
-    assert not any(claim.alive for claim in Store(tmp_path).claims.find(claims).values())
+    leases = [path.name for path in tmp_path.glob("leases/*")]
+    assert not any(lease.alive for lease in Store(tmp_path).leases.find(leases).values())
 
     kept = times(tmp_path)
     done = finish(*command, f"results={tmp_path}")
@@ -98,7 +98,7 @@ def test_a_sweep_whose_worker_is_killed_goes_on_to_the_same_end(tmp_path, undist
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
-    assert not list(tmp_path.glob("claims/*"))
+    assert not list(tmp_path.glob("leases/*"))
     pd.testing.assert_frame_equal(table_of(tmp_path), undisturbed)
 
 

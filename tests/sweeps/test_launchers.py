@@ -13,7 +13,7 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
 
 from support.processes import finish
-from synthlab.config.composition import LAUNCHERS
+from synthlab.runs.composition import LAUNCHERS
 from synthlab.storage.store import Store
 
 SWEEP = ["task=mean,length", "encoding=nope,rope", "seed=range(3)", "protocol.steps=50", "evaluation.sequences=8"]

@@ -12,8 +12,8 @@ import synthlab
 from support.configs import EXPLOSIVE, config
 from support.processes import at_once, start
 from support.records import record
-from synthlab.config.composition import compose
 from synthlab.errors import RunsFailed
+from synthlab.runs.composition import compose
 from synthlab.storage.store import Store
 from synthlab.sweeps.ranking import rank_runs, render_rankings, summarize_run
 from synthlab.sweeps.sweep import Sweep, ensure
@@ -44,7 +44,7 @@ def test_a_failed_run_has_a_status_a_tag_and_a_traceback_and_the_others_are_trai
     assert failure.traceback.startswith("Traceback (most recent call last)")
     assert "in targets" in failure.traceback
     assert set(synthlab.load_records(tmp_path, "tag=pilot")["status"]) == {"finished", "failed"}
-    assert not list(tmp_path.glob("claims/*"))
+    assert not list(tmp_path.glob("leases/*"))
 
     flag.unlink()  # mended: from Python it is tried again without being told to
     assert len(ensure([bad], store, progress=False)) == 1
@@ -55,7 +55,7 @@ def test_what_others_train_is_left_to_them_and_waited_for(tmp_path):
     store, configs = Store(tmp_path), [config(f"seed={seed}") for seed in range(3)]
     sweep = Sweep(configs, store, keep=lambda record: record)
     done = threading.Event()
-    with store.claims.hold([configs[0].id]):
+    with store.leases.hold([configs[0].id]):
         sweep.train(wait=False)
         assert set(store.ids()) == {each.id for each in configs[1:]}
         waiting = threading.Thread(target=lambda: (sweep.train(), done.set()))
@@ -157,7 +157,7 @@ def test_combinations_rank_by_their_median_error_and_what_has_none_is_last():
     assert list(rank_changed(relative_error=math.nan)["task"]) == ["sum", "length", "mean"]
     diverged = rank_changed(relative_error=math.nan, status="diverged")  # the median is over the others
     assert list(zip(diverged["task"], diverged["diverged"], strict=True)) == [("mean", 2), ("sum", 0), ("length", 0)]
-    assert "diverged" in render_rankings({"regression": diverged})
+    assert "diverged" in render_rankings({"numbers": diverged})
 
 
 def test_two_sweeps_that_find_one_file_damaged_mend_it_once(tmp_path):

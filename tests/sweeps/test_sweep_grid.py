@@ -12,9 +12,9 @@ from hydra.core.global_hydra import GlobalHydra
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from synthlab.config.base import resolve
-from synthlab.config.composition import compose, conf_dir, initialize_hydra
 from synthlab.errors import InputError
+from synthlab.runs.composition import compose, conf_dir, initialize_hydra
+from synthlab.runs.run import resolve
 from synthlab.sweeps.sweep_grid import grid
 
 CHOICES = {

@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from support.configs import config
-from synthlab.config.base import resolve
-from synthlab.config.composition import conf_dir
 from synthlab.errors import InputError
-from synthlab.regression.config import METRICS, horizon
+from synthlab.numbers.run import METRICS, horizon
+from synthlab.runs.composition import conf_dir
+from synthlab.runs.run import resolve
 from synthlab.storage.records import Record
 from synthlab.sweeps.trackers import TRACKERS, Tracker, Tracks, outcome, tracker_of
 from synthlab.training.execution import execute_together

@@ -11,7 +11,7 @@ from sympy import Matrix, Rational
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.linear_attention import LinearAttention
-from synthlab.regression.tasks import TASKS
+from synthlab.numbers.tasks import TASKS
 from synthlab.rng import stream
 from theory import expected_error, training_loss
 from theory.closed_forms.linear_attention import TARGETS

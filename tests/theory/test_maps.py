@@ -4,7 +4,7 @@ import pytest
 import sympy
 import torch
 
-from synthlab.regression.outrep import OUTREPS, OutRepModule
+from synthlab.numbers.outrep import OUTREPS, OutRepModule
 from theory.closed_forms.maps import FUNCTIONS, Map, find_largest
 
 

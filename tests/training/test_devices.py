@@ -9,13 +9,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from support.configs import config, small, small_sequences
 from synthlab.errors import InputError
-from synthlab.language.languages import LANGUAGES
+from synthlab.language.languages import TASKS as LANGUAGES
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.length_rope import LengthRoPE
 from synthlab.models.encodings.rope import RoPE
+from synthlab.numbers.outrep import OUTREPS
 from synthlab.positions.samplers import SAMPLERS
-from synthlab.regression.outrep import OUTREPS
-from synthlab.sequences.tasks import PROBLEMS
+from synthlab.sequences.tasks import TASKS as SEQUENCES
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import count_workers
@@ -44,7 +44,7 @@ RUNS = {
         for name in ENCODINGS
         if not issubclass(ENCODINGS.find(name), LengthRoPE)  # a row has texts of many lengths
     },
-    **{f"task {name}": (small_sequences, f"task={name}") for name in PROBLEMS},
+    **{f"task {name}": (small_sequences, f"task={name}") for name in SEQUENCES},
     "curriculum": (small_sequences, "task=copy", "curriculum.start=1"),
     "early stop": (small_sequences, "task=copy", "stop.exact=0.5"),
 }
@@ -103,7 +103,7 @@ class Copies(TorchDispatchMode):
 def test_a_step_copies_nothing_to_the_device_but_its_inputs(name):
     """A CUDA graph can hold no copy."""
     run = make(name)
-    objective = run.family.make_objective(run.family.build_models([run]), [run])
+    objective = run.load_family().make_objective(run.load_family().build_models([run]), [run])
     if objective.is_static:
         inputs = objective.draw()
         objective(*inputs).sum().backward()  # constants are made once
@@ -122,7 +122,7 @@ def test_a_gpu_gives_the_numbers_of_a_cpu_up_to_rounding(name):
 @gpu_runs
 def test_models_are_tested_together_as_each_alone(name):
     configs = [make(name, f"seed={seed}") for seed in range(3)]
-    family = configs[0].family
+    family = configs[0].load_family()
     ensemble = family.build_models(configs)
     together = family.evaluate_models(ensemble, [0, 2], [configs[0], configs[2]])
     for index, tables in zip([0, 2], together, strict=True):

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.configs import EXPLOSIVE, config
-from synthlab.config.composition import to_overrides
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
-from synthlab.regression.construction import build_models
-from synthlab.regression.family import NUMBERS
+from synthlab.numbers.construction import build_models
+from synthlab.numbers.family import NUMBERS
+from synthlab.runs.composition import to_overrides
 from synthlab.training.ensembles import ensemble_size, plan_ensembles
 from synthlab.training.execution import execute, execute_together, is_exact, split_inexact
 
@@ -97,7 +97,7 @@ def test_a_difference_in_the_last_bit_is_noticed(monkeypatch):
         return ensemble
 
     assert is_exact(configs)
-    monkeypatch.setattr("synthlab.regression.family.NUMBERS", replace(NUMBERS, build_models=built))
+    monkeypatch.setattr("synthlab.numbers.family.NUMBERS", replace(NUMBERS, build_models=built))
     monkeypatch.setattr("synthlab.training.execution._exact", {})
     assert not is_exact(configs)
 

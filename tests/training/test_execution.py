@@ -7,10 +7,10 @@ import pytest
 from support.configs import config
 from synthlab import run
 from synthlab.errors import InputError
-from synthlab.regression.construction import build_models
-from synthlab.regression.family import NUMBERS
-from synthlab.regression.outrep import OUTREPS
-from synthlab.regression.tasks import TASKS
+from synthlab.numbers.construction import build_models
+from synthlab.numbers.family import NUMBERS
+from synthlab.numbers.outrep import OUTREPS
+from synthlab.numbers.tasks import TASKS
 from synthlab.training.execution import execute
 
 
@@ -25,7 +25,7 @@ def test_every_task_trains_with_every_map(task, outrep):
 def test_learned_positions_beyond_training_stay_at_their_initial_values(monkeypatch):
     run, models = config("encoding=learned", "train_length=5"), []
     noting = replace(NUMBERS, build_models=lambda c: models.append(build_models(c)) or models[0])
-    monkeypatch.setattr("synthlab.regression.family.NUMBERS", noting)
+    monkeypatch.setattr("synthlab.numbers.family.NUMBERS", noting)
     execute(run)
     before, after = (ensemble.encoding.vectors[0] for ensemble in (build_models([run]), models[0]))
     assert (before[7:] == after[7:]).all()

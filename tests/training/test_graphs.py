@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from support.configs import config, small, small_sequences
-from synthlab.regression.family import make_objective as make_regression
+from synthlab.numbers.family import make_objective as make_regression
 from synthlab.training import graphs
 from synthlab.training.graphs import WARM, Replayable, Replayed
 
@@ -30,7 +30,10 @@ RUNS = {
 
 def objectives(name: str) -> list[Replayable]:
     configs = [RUNS[name](f"seed={seed}") for seed in range(2)]
-    return [configs[0].family.make_objective(configs[0].family.build_models(configs), configs) for _ in range(2)]
+    return [
+        configs[0].load_family().make_objective(configs[0].load_family().build_models(configs), configs)
+        for _ in range(2)
+    ]
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -47,7 +50,7 @@ def test_an_objective_computes_from_what_it_draws_what_it_computes_at_once(name)
 
 def test_two_windows_have_offsets_of_their_own_and_are_not_captured():
     made = small("alignment.windows=2", "alignment.alpha=0.1")
-    objective = made.family.make_objective(made.family.build_models([made]), [made])
+    objective = made.load_family().make_objective(made.load_family().build_models([made]), [made])
     assert isinstance(objective, Replayable)
     assert not objective.is_static
 
@@ -58,7 +61,7 @@ def test_targets_of_all_models_at_once_are_those_of_each(outrep, monkeypatch):
     configs = [
         config(f"task={task}", f"outrep={outrep}", f"seed={seed}") for task in ("length", "sum") for seed in (0, 1)
     ]
-    one, other = (make_regression(configs[0].family.build_models(configs), configs) for _ in range(2))
+    one, other = (make_regression(configs[0].load_family().build_models(configs), configs) for _ in range(2))
     together = other._batches_on_gpu()
     for _ in range(one.examples[0].steps() + 1):
         for here, there in zip(next(one.batches), next(together), strict=True):

@@ -4,7 +4,7 @@ from itertools import pairwise
 import pytest
 import torch
 
-from synthlab.config.base import Protocol
+from synthlab.runs.run import Protocol
 from synthlab.training.loop import Training, train_ensemble
 from synthlab.training.optimizers import learning_rate
 

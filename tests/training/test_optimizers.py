@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from support.configs import config, small, small_sequences
-from synthlab.config.base import Protocol
 from synthlab.errors import InputError
+from synthlab.runs.run import Protocol
 from synthlab.training.ensembles import plan_ensembles
 from synthlab.training.execution import execute
 from synthlab.training.loop import train_ensemble
@@ -66,7 +66,7 @@ def test_gradients_are_clipped_for_each_model():
 
 def test_weight_decay_is_applied_to_matrices_and_embeddings():
     run = config("encoding=t5", "model.depth=2")
-    ensemble = run.family.build_models([run, run])
+    ensemble = run.load_family().build_models([run, run])
     matrices = {name for name, parameter in ensemble.named_parameters() if is_matrix(parameter, 2)}
     others = {name for name, _ in ensemble.named_parameters()} - matrices
     assert {"token_embeddings", "head.2.weight"} <= matrices  # that of the head has one column

@@ -15,8 +15,8 @@ from support.configs import QUICK, config, small
 from support.records import final_weights, with_weights
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
-from synthlab.regression.evaluation import test_sequences as sequences_of
-from synthlab.regression.inputs import INPUTS
+from synthlab.numbers.evaluation import test_sequences as sequences_of
+from synthlab.numbers.inputs import INPUTS
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
 from synthlab.training.execution import execute_together
@@ -90,11 +90,11 @@ def test_a_text_is_its_bytes():
     torch.testing.assert_close(texts.output[1:], model.predict(torch.tensor([[40, 195, 169]])).output)
 
 
-OWN = """from synthlab import Encoding, Task
+OWN = """from synthlab import Encoding, NumberTask
 class Plain(Encoding):
     def __init__(self, dims, /):
         super().__init__()
-class Ones(Task):
+class Ones(NumberTask):
     def span(self, length):
         return 0.0, float(length)
     def targets(self, x):

@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 
 from synthlab.errors import InputError
-from synthlab.regression.config import RunConfig
-from synthlab.regression.outrep import OUTREPS
+from synthlab.numbers.outrep import OUTREPS
+from synthlab.numbers.run import NumbersRun
 from theory.closed_forms.numeric import expected_errors
 from theory.closed_forms.optima import optimum
 
 LONGEST = 30  # the longest training length whose exact optimum under a map is computed interactively (1 s)
 
 
-def least_error(config: RunConfig) -> tuple[list[float], str]:
+def least_error(config: NumbersRun) -> tuple[list[float], str]:
     """Return the expected error at each length of linear attention's exact optimum for a run.
 
     It is for the run's task, training lengths and map, with the run's head dimension or 2. If it is unknown, there are

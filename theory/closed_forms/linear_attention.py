@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import sympy
 from sympy import Expr, Matrix, Rational
 
-from synthlab.config.registry import describe_unknown, show
 from synthlab.errors import InputError
+from synthlab.runs.registry import describe_unknown, show
 
 HALF = Fraction(1, 2)
 LONGEST = 1000  # the longest training length: losses are sums over its square

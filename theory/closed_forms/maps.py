@@ -1,4 +1,4 @@
-"""The lab's output maps for exact arithmetic: those of ``synthlab.regression.outrep``, over sympy's numbers.
+"""The lab's output maps for exact arithmetic: those of ``synthlab.numbers.outrep``, over sympy's numbers.
 
 Domain, image, direction and default shift are those of the library's map; a test compares both.
 """
@@ -12,11 +12,11 @@ import sympy
 import torch
 from sympy import Expr
 
-from synthlab.config.composition import compose
-from synthlab.config.registry import describe_unknown
 from synthlab.errors import InputError
-from synthlab.regression.outrep import OUTREPS, OutRep
-from synthlab.regression.tasks import TASKS
+from synthlab.numbers.outrep import OUTREPS, OutRep
+from synthlab.numbers.tasks import TASKS
+from synthlab.runs.composition import compose
+from synthlab.runs.registry import describe_unknown
 from theory.closed_forms.linear_attention import check_number
 
 # f and its inverse.

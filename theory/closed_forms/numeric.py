@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from synthlab.regression.outrep import OutRep
+from synthlab.numbers.outrep import OutRep
 from theory.closed_forms.linear_attention import TARGETS
 
 

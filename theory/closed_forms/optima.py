@@ -13,8 +13,8 @@ from typing import Any
 import sympy
 from sympy import Expr, ImmutableMatrix, Matrix, Rational
 
-from synthlab.config.registry import show
 from synthlab.errors import InputError
+from synthlab.runs.registry import show
 from theory.closed_forms import rank_one
 from theory.closed_forms.formulas import H, L, N, mixture_formula, moments_formula
 from theory.closed_forms.linear_attention import (

@@ -18,7 +18,6 @@ import pandas as pd
 import torch
 from pydantic import BaseModel, ConfigDict
 
-from synthlab.config.registry import STRICT, did_you_mean
 from synthlab.errors import InputError, describe_missing, format_error, is_of_memory
 from synthlab.huggingface.benchmarks.ruler import check_room
 from synthlab.huggingface.benchmarks.scores import ALL, COLUMNS, GROUP_OF, longbench_groups, make_rows
@@ -28,6 +27,7 @@ from synthlab.huggingface.perplexity.evaluation import OF_TASKS, catch_write_err
 from synthlab.huggingface.perplexity.models import Opened
 from synthlab.huggingface.perplexity.settings import Settings
 from synthlab.output import tell
+from synthlab.runs.registry import STRICT, did_you_mean
 from synthlab.storage.files import Folder
 
 try:

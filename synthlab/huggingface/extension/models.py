@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from transformers import AutoConfig  # pyright: ignore[reportMissingImports]
 
-from synthlab.config.registry import validate
 from synthlab.errors import InputError, format_error
 from synthlab.huggingface.extension.settings import MethodSettings, Settings
 from synthlab.huggingface.loading import catch_load_errors, causal_model
+from synthlab.runs.registry import validate
 
 MODEL, SETTINGS, LOSSES = "model", "settings.json", "losses.json"
 ROPE_TYPES = {"pi": "linear", "yarn": "yarn", "dynamic": "dynamic", "longrope": "longrope"}  # as Transformers says

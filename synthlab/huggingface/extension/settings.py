@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, NonNegativeFloat, PositiveFloat
 
-from synthlab.alignment.regularizer import Distance
-from synthlab.config.base import Member, Seed
-from synthlab.config.registry import STRICT
+from synthlab.longshort.regularizer import Distance
+from synthlab.runs.registry import STRICT
+from synthlab.runs.run import Member, Seed
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Text = Annotated[str, Field(min_length=1)]

@@ -13,12 +13,12 @@ from pydantic import BaseModel
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from synthlab.alignment.misalignment import Misalignment, misalignment
-from synthlab.alignment.windows import min_context
-from synthlab.config.registry import STRICT
 from synthlab.errors import InputError, format_error, is_of_memory
 from synthlab.huggingface.perplexity.windows import Rule, batches, count_rows
+from synthlab.longshort.misalignment import Misalignment, misalignment
+from synthlab.longshort.windows import min_context
 from synthlab.rng import seed_generator
+from synthlab.runs.registry import STRICT
 
 VERSION = 2  # raise this when a part of the same document, model and settings gets other numbers
 CHUNK = 1024  # number of tokens whose probabilities are computed at once, in 32 bits for each of the vocabulary

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from synthlab.config.registry import STRICT, validate
 from synthlab.errors import InputError
+from synthlab.runs.registry import STRICT, validate
 
 Measure = Literal["disjoint", "strided", "sliding", "last", "misalignment"]
 LARGEST = 2**40  # bound of any number: more tokens than there are texts

@@ -8,10 +8,10 @@ from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor
 
-from synthlab.language.languages.source import Language
+from synthlab.language.languages.source import LanguageTask
 
 
-class HiddenMarkov(Language):
+class HiddenMarkov(LanguageTask):
     """A hidden Markov model whose state stays with probability ``stay``, else moves to any other state, uniformly.
 
     State t emits token t + d (mod ``vocabulary``) with probability proportional to ``falloff``^d.

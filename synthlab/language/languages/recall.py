@@ -12,7 +12,7 @@ from pydantic import Field
 from torch import Tensor
 
 from synthlab.errors import InputError
-from synthlab.language.languages.source import Language, Questions
+from synthlab.language.languages.source import LanguageTask, Questions
 
 Many = Annotated[int, Field(gt=0, le=1000)]
 Several = Annotated[int, Field(gt=1, le=1000)]
@@ -20,7 +20,7 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 TOKENS = 10_000
 
 
-class Recall(Language):
+class Recall(LanguageTask):
     """A language of facts, with probability ``facts``, questions with answers, with ``questions``, else fillers.
 
     Keys, fillers and, in each text, the values are uniform.

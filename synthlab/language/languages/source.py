@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from synthlab.config.sources import Sourced
 from synthlab.errors import InputError
+from synthlab.runs.sources import Sourced
 
 
 class Questions(NamedTuple):
@@ -19,7 +19,7 @@ class Questions(NamedTuple):
     answers: Int[Tensor, " B"]
 
 
-class Language(Sourced, ABC):
+class LanguageTask(Sourced, ABC):
     """A stationary process of tokens 0 to ``vocabulary`` - 1."""
 
     vocabulary: int

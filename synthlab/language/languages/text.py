@@ -12,14 +12,14 @@ from jaxtyping import UInt8
 from pydantic import Field
 from torch import Tensor
 
-from synthlab.config.registry import show
 from synthlab.errors import InputError
-from synthlab.language.languages.source import Language
+from synthlab.language.languages.source import LanguageTask
+from synthlab.runs.registry import show
 
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
 
 
-class Text(Language):
+class Text(LanguageTask):
     """The first ``bytes`` bytes of the file ``path``; null is the modules of Python's library, sorted by name.
 
     The fraction ``held_out`` at the end is for tests only.

@@ -59,7 +59,7 @@ class Tracking(Recall):
         """Return None: the exact predictor is a sum over all ``values`` ** ``keys`` assignments, after each token."""
 
     def questions(self, count, length, depth, generator, kind="recall"):
-        """Return questions of a ``kind``.
+        """Return questions of a ``family``.
 
         ``recall`` asks for a key that only the fact at ``depth`` mentions, in a text about other keys; ``needle`` does
         the same among fillers. ``tracking`` asks for a key that only a link mentions, anywhere between the fact, about

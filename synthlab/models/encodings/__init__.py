@@ -1,6 +1,5 @@
 """The position encodings, by name. Their interface is ``base.Encoding``."""
 
-from synthlab.config.registry import Registry
 from synthlab.models.encodings.base import Encoding
 from synthlab.models.encodings.clex import CLEX
 from synthlab.models.encodings.extensions import EABF, NTK, PI, YaRN
@@ -9,6 +8,7 @@ from synthlab.models.encodings.plain import T5, ALiBi, Learned, NoPE, Sinusoidal
 from synthlab.models.encodings.randomized import Randomized
 from synthlab.models.encodings.relative_maps import DualChunk, LeakyReRoPE, ReRoPE, SelfExtend
 from synthlab.models.encodings.rope import PartialRoPE, RoPE
+from synthlab.runs.registry import Registry
 
 ENCODINGS = Registry(
     "encoding",

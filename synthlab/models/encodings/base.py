@@ -16,8 +16,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from synthlab.config.sources import Sourced
 from synthlab.models.layers import Generators
+from synthlab.runs.sources import Sourced
 
 
 class Dims(NamedTuple):

@@ -9,12 +9,12 @@ from jaxtyping import Float
 from pydantic import Field, PositiveFloat
 from torch import Tensor, nn
 
-from synthlab.config.base import Tokens
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.extensions import check_pairs, stretch_frequencies
 from synthlab.models.encodings.length_rope import LengthRoPE
 from synthlab.models.encodings.rope import geometric
 from synthlab.models.layers import ensemble_parameter
+from synthlab.runs.run import Tokens
 from synthlab.styles import TEAL, Style
 
 

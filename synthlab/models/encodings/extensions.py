@@ -12,10 +12,10 @@ from jaxtyping import Float
 from pydantic import Field, PositiveFloat
 from torch import Tensor
 
-from synthlab.config.base import Tokens
 from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.rope import RoPE, geometric
+from synthlab.runs.run import Tokens
 from synthlab.styles import DASHES, DOTS, GREY, INDIGO, LONG, OLIVE, WINE, Style
 
 Factor = Annotated[float, Field(ge=1, le=10**6)]

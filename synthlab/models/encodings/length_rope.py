@@ -14,11 +14,11 @@ from jaxtyping import Float, Int
 from pydantic import Field, PositiveFloat
 from torch import Tensor
 
-from synthlab.config.base import Tokens
 from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.extensions import Factor, check_pairs, stretch_frequencies
 from synthlab.models.encodings.rope import RoPE
+from synthlab.runs.run import Tokens
 from synthlab.styles import DASHDOT, DASHES, MOSS, ROSE, Style
 
 Divisors = list[Annotated[float, Field(ge=1, le=10**6)]] | None

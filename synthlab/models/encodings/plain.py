@@ -8,11 +8,11 @@ from jaxtyping import Float, Int
 from pydantic import Field, PositiveFloat
 from torch import Tensor
 
-from synthlab.config.base import Tokens
 from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.encodings.rope import angles, geometric
 from synthlab.models.layers import ensemble_parameter, gather_rows, init_normal
+from synthlab.runs.run import Tokens
 from synthlab.styles import BLUE, DASHES, DOTS, LONG, ORANGE, PURPLE, RED, SKY, Style
 
 

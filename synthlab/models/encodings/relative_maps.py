@@ -19,11 +19,11 @@ from jaxtyping import Float, Int
 from pydantic import Field, PositiveFloat
 from torch import Tensor
 
-from synthlab.config.base import Tokens
 from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims, Term
 from synthlab.models.encodings.extensions import Factor
 from synthlab.models.encodings.rope import RoPE
+from synthlab.runs.run import Tokens
 from synthlab.styles import DASHDOT, DASHES, DOTS, FOREST, NAVY, PLUM, SAND, Style
 
 Trained = Annotated[int, Field(ge=2, le=10**9)]

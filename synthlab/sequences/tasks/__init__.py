@@ -1,13 +1,13 @@
 """The sequence tasks, by name."""
 
-from synthlab.config.registry import Registry
-from synthlab.sequences.problem import Problem
+from synthlab.runs.registry import Registry
+from synthlab.sequences.task import SequenceTask
 from synthlab.sequences.tasks import addition, binary, copying, counters, counting, expressions, memory, regular, stack
 from synthlab.sequences.tasks.without_end import WithoutEnd
 
-PROBLEMS = Registry(
+TASKS = Registry(
     "task",
-    Problem,
+    SequenceTask,
     {
         "majority": counting.Majority,
         "interleaved_majority": counting.InterleavedMajority,

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from synthlab.sequences.answers import AnswerTask, Pairs
-from synthlab.sequences.problem import check_bounds, integers, places
+from synthlab.sequences.task import check_bounds, integers, places
 
 HIDDEN = -1  # marks an empty column, where numbers are laid side by side
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from synthlab.sequences.answers import AnswerTask, Pairs
-from synthlab.sequences.problem import integers, places
+from synthlab.sequences.task import integers, places
 from synthlab.sequences.tasks.addition import hide_rest, push_left
 from synthlab.sequences.tasks.copying import reverse
 from synthlab.sequences.tasks.counting import BITS

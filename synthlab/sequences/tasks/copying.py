@@ -8,7 +8,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from synthlab.sequences.answers import AnswerTask, Pairs
-from synthlab.sequences.problem import check_bounds, integers, places, ranks
+from synthlab.sequences.task import check_bounds, integers, places, ranks
 from synthlab.sequences.tasks.addition import hide_rest, push_left
 
 MOST = 10_000  # the most symbols of a task

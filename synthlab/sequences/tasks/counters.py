@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from synthlab.sequences.formal_languages import FormalLanguage, Strings
-from synthlab.sequences.problem import check_bounds, places, ranks
+from synthlab.sequences.task import check_bounds, places, ranks
 
 BRACKETS = "()[]{}<>"
 

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from synthlab.sequences.answers import AnswerTask, Pairs
-from synthlab.sequences.problem import check_bounds, integers, places, ranks
+from synthlab.sequences.task import check_bounds, integers, places, ranks
 from synthlab.sequences.tasks.copying import MOST, draw_distinct, number_symbols, sort_numbers
 
 BITS = ("0", "1")

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from synthlab.sequences.answers import Pairs
-from synthlab.sequences.problem import check_bounds, integers, places
+from synthlab.sequences.task import check_bounds, integers, places
 from synthlab.sequences.tasks.copying import number_symbols
 from synthlab.sequences.tasks.counting import OneAnswer
 

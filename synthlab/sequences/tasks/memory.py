@@ -6,7 +6,7 @@ from torch import Tensor
 
 from synthlab.errors import InputError
 from synthlab.sequences.answers import AnswerTask, Pairs
-from synthlab.sequences.problem import check_bounds, integers, ranks
+from synthlab.sequences.task import check_bounds, integers, ranks
 from synthlab.sequences.tasks.addition import hide_rest, push_left
 from synthlab.sequences.tasks.copying import MOST, draw_distinct
 from synthlab.sequences.tasks.counting import OneAnswer

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from synthlab.errors import InputError
 from synthlab.sequences.formal_languages import FormalLanguage, Strings
-from synthlab.sequences.problem import check_bounds
+from synthlab.sequences.task import check_bounds
 
 Automaton = tuple[Sequence[Sequence[int]], frozenset[int]]
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from synthlab.sequences.answers import AnswerTask, Pairs
-from synthlab.sequences.problem import integers
+from synthlab.sequences.task import integers
 from synthlab.sequences.tasks.copying import reverse
 
 POP, PUSH = 2, 3  # numbered after the bits; PUSH pushes 0, the next symbol pushes 1

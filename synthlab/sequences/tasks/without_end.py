@@ -9,7 +9,7 @@ from torch import Tensor
 
 from synthlab.errors import InputError
 from synthlab.sequences.answers import AnswerTask, Pairs
-from synthlab.sequences.problem import places
+from synthlab.sequences.task import places
 
 PROBED, DRAWS = 7, 64  # number of lengths after the shortest, and of answers to each, whose sizes are checked
 
@@ -25,9 +25,9 @@ class WithoutEnd(AnswerTask):
     source = "Delétang et al., 2022, arXiv 2207.02098: answers are read from as many empty places as they have symbols"
 
     def __init__(self, of: Mapping[str, Any]):
-        from synthlab.sequences.tasks import PROBLEMS  # not at the top: that module imports this class
+        from synthlab.sequences.tasks import TASKS  # not at the top: that module imports this class
 
-        task = PROBLEMS.build(of, field="task.of")
+        task = TASKS.build(of, field="task.of")
         if not isinstance(task, AnswerTask):
             raise InputError(f"task.of={of['name']}: must be a task with answers, not a formal language")
         for length in task.lengths(task.shortest, task.shortest + PROBED):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from support import wing
+from support import hf
 from support.configs import small
 from support.language_models import saved
 from synthlab.errors import InputError
@@ -29,7 +29,7 @@ def llama(tmp_path_factory):
 def evaluate(invoke, tmp_path, monkeypatch, request):
     """The command on two texts and one that is too short, in a folder of its own. Its figure, which takes longer than
     all else, is empty but in one test."""
-    evaluation = getattr(wing, "perplexity.evaluation")
+    evaluation = getattr(hf, "perplexity.evaluation")
     draw, empty = evaluation.draw_figure, "test_a_model_is_measured_once" not in request.node.name
     monkeypatch.setattr(evaluation, "draw_figure", lambda *given: Figure() if empty else draw(*given))
     texts = tmp_path / "texts"

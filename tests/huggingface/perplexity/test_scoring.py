@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from support.causal import Causal, Keeping, documents, everything
-from synthlab.alignment.misalignment import misalignment
 from synthlab.errors import InputError
 from synthlab.huggingface.cache import Cache
 from synthlab.huggingface.perplexity.scoring import DISTANCES, CausalScorer, Measurement, Part
 from synthlab.huggingface.perplexity.tables import make_tables, ratio
 from synthlab.huggingface.perplexity.windows import Rule, ScoredWindow, batches, rules
+from synthlab.longshort.misalignment import misalignment
 from synthlab.rng import seed_generator
 from synthlab.storage.files import Folder
 

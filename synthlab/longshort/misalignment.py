@@ -1,0 +1,233 @@
+"""Long-short misalignment of any causal model (paper, equations 1 and 2).
+
+It is the divergence of the model's predictions on two suffixes of a text. With random positions, both windows of a text
+share one draw: two draws differ even on the *same* window, and that noise is not misalignment.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple, cast
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from synthlab.errors import InputError
+from synthlab.longshort.divergence import Divergence, divergence
+from synthlab.longshort.windows import both_contexts
+from synthlab.runs.argument_checks import check_arguments, shorten
+
+Model = Callable[..., Tensor]  # from tokens [B, T] (and positions [B, T], if given) to logits [B, T, V]
+Form = Literal["last", "overlap"]
+BATCH = 256  # default number of windows in one call of the model
+
+
+class Estimate(NamedTuple):
+    """A mean over texts and its standard error."""
+
+    value: float
+    error: float
+
+    @classmethod
+    def from_values(cls, values: Float[Tensor, " N"]) -> "Estimate":
+        """Return the mean of ``values``, one for each text, and its standard error.
+
+        The error is infinite for a single value, and for infinite values.
+        """
+        values = values.double()
+        known = len(values) > 1 and bool(values.isfinite().all())
+        error = values.std().item() / math.sqrt(len(values)) if known else math.inf
+        return cls(values.mean().item(), error)
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g} ± {self.error:.2g}"
+
+
+class Misalignment(NamedTuple):
+    """The long-short misalignment of a model, by each of the divergences of ``Divergence``; the paper's is ``sce``."""
+
+    sce: Estimate
+    excess: Estimate
+    kl: Estimate
+    squared: Estimate
+
+
+@check_arguments
+@torch.no_grad()
+def misalignment(
+    model: Model,
+    texts: Int[Tensor, "N T"],
+    low: int,
+    high: int,
+    generator: torch.Generator,
+    form: Form = "last",
+    batch: int = BATCH,
+    positions: Int[Tensor, "N P"] | None = None,
+) -> Misalignment:
+    """Return the divergence of a model's predictions on two suffixes of one text, averaged over texts.
+
+    Equation 2 of *Long-Short Alignment* (arXiv 2506.11769), with contexts of ``low`` to ``high`` tokens (in the paper,
+    half the training length to all of it), in two forms. ``last`` draws two lengths l1, l2 for each text, uniformly,
+    and compares the predictions after its last l1 and its last l2 tokens. ``overlap``, which the regularizer minimizes,
+    draws an offset for each text, uniformly from 1 to ``high - low``, and compares two windows of ``high`` tokens at
+    this offset wherever both have a context of ``low`` tokens or more.
+
+    Args:
+        model: Any causal model, as a function from tokens [B, T] to logits [B, T, V]. No gradient is kept.
+        texts: N texts of T tokens. ``last`` needs T of ``high`` or more, ``overlap`` of ``2 * high - low``.
+        low: The shortest context, in tokens.
+        high: The longest context, in tokens.
+        generator: The source of lengths or offsets, on the CPU.
+        form: ``last`` or ``overlap``.
+        batch: The maximal number of windows in one call of the model.
+        positions: The position of each token, for models with random positions. The model is then called as
+            ``model(window, positions of its tokens)``, so that both windows of a text share one draw.
+
+    Returns:
+        For each divergence of ``Divergence`` the mean over texts and its standard error; p is the prediction with the
+        longer context (in the form ``last``, that of l1), and the paper's divergence is ``sce``.
+
+    Raises:
+        InputError: An argument is of another type, the lengths do not fit each other, the texts are too short, or the
+            model gives no logits.
+
+    Example:
+        The predictions of a model that repeats the last token do not depend on the context length:
+
+        >>> import torch
+        >>> from synthlab.longshort.misalignment import misalignment
+        >>> def repeat(tokens):
+        ...     return 5.0 * torch.nn.functional.one_hot(tokens, 4).float()
+        >>> texts = torch.randint(4, (32, 24), generator=torch.Generator().manual_seed(0))
+        >>> estimate = misalignment(repeat, texts, low=8, high=16, generator=torch.Generator().manual_seed(1))
+        >>> abs(estimate.excess.value) < 1e-6, estimate.sce.value > 0  # sce includes the entropies
+        (True, True)
+    """
+    needed, most = (high, "at most") if form == "last" else (2 * high - low, "under")
+    if batch < 1:
+        raise InputError(f"batch={shorten(batch)}: must be 1 or more")
+    if not 1 <= low <= high or (form == "overlap" and low == high):
+        raise InputError(f"low={shorten(low)}: must be at least 1 and {most} high={shorten(high)}")
+    if not len(texts):
+        raise InputError("texts: there is none; must be one or more")
+    if texts.shape[1] < needed:
+        least = f"must be at least {shorten(needed)} for high={shorten(high)}"
+        raise InputError(f"texts: have {texts.shape[1]} tokens each; {least}")
+    if positions is not None and positions.shape[1] < texts.shape[1]:
+        raise InputError(f"positions: {positions.shape[1]} for each text; must be {texts.shape[1]} or more")
+    inputs = [texts] if positions is None else [texts, positions]
+    distances = measure_distances(
+        _stack_one(model),
+        [each[None] for each in inputs],
+        low,
+        high,
+        [generator],
+        form,
+        batch,
+    )
+    return Misalignment(*(Estimate.from_values(values[0]) for values in distances))
+
+
+def measure_distances(
+    models: Model,
+    inputs: Sequence[Int[Tensor, "M N _"]],
+    low: int,
+    high: int,
+    generators: Sequence[torch.Generator],
+    form: Form = "last",
+    batch: int = BATCH,
+) -> Divergence:
+    """Return the divergences [M, N] that ``misalignment`` averages, of M models with logits [M, B, T, V].
+
+    Args:
+        models: The models, as a function of ``inputs``.
+        inputs: Texts of T tokens, and their positions if they have any.
+        low: The shortest context, in tokens.
+        high: The longest context, in tokens.
+        generators: The source of each model's lengths or offsets, on the CPU.
+        form: ``last`` or ``overlap``.
+        batch: The maximal number of windows of each model in one call.
+    """
+    count = inputs[0].shape[1]
+    batch = min(batch, 2 * count)
+    if form == "last":
+        lengths = torch.stack([torch.randint(low, high + 1, (2 * count,), generator=each) for each in generators])
+        twice = [each.repeat(1, 2, 1) for each in inputs]
+        return divergence(*_last_logits(models, twice, lengths, batch).chunk(2, 1))
+    offsets = torch.stack([torch.randint(1, high - low + 1, (count,), generator=each) for each in generators])
+
+    def compare(offset: int, *texts: Tensor) -> Tensor:
+        longer, shorter = both_contexts(high, offset, low)
+        first, second = (models(*(each[..., start : start + high] for each in texts)).float() for start in (0, offset))
+        distances = divergence(first[..., longer, :], second[..., shorter, :])
+        return torch.stack([values.mean(-1) for values in distances], -1)
+
+    return Divergence(*_by_value(offsets, inputs, batch, compare).unbind(-1))
+
+
+def logits_of(model: Model, *inputs: Tensor) -> Tensor:
+    """Return the logits of a user's model for tokens (and positions). Raises InputError if the output is not logits."""
+    logits = model(*inputs)
+    if not (isinstance(logits, Tensor) and logits.dim() == 3 and logits.is_floating_point()):
+        found = f"{logits.dtype} of shape {list(logits.shape)}" if isinstance(logits, Tensor) else shorten(logits)
+        raise InputError(f"model: gives {found} for tokens {list(inputs[0].shape)}; must give logits [B, T, V]")
+    return logits
+
+
+def last_logits(
+    model: Model,
+    texts: Int[Tensor, "N T"],
+    lengths: Int[Tensor, " N"],
+    batch: int = BATCH,
+    positions: Int[Tensor, "N P"] | None = None,
+) -> Float[Tensor, "N V"]:
+    """Return the logits after the last ``lengths[i]`` tokens of each text i.
+
+    Windows of equal length share calls of the model. Where ``positions`` has more columns than ``texts``, the model
+    adds tokens to a window: BOS and EOS.
+    """
+    inputs = [texts[None]] if positions is None else [texts[None], positions[None]]
+    return _last_logits(_stack_one(model), inputs, lengths[None], batch)[0]
+
+
+def _stack_one(model: Model) -> Model:
+    """Return a user's model as one of a stack. It raises InputError for an output that is not logits."""
+
+    def models(*inputs: Tensor) -> Tensor:
+        return logits_of(model, *(each[0] for each in inputs)).unsqueeze(0)
+
+    return models
+
+
+def _last_logits(
+    models: Model, inputs: Sequence[Int[Tensor, "M N _"]], lengths: Int[Tensor, "M N"], batch: int
+) -> Float[Tensor, "M N V"]:
+    columns = inputs[0].shape[-1]
+
+    def answer(length: int, *texts: Tensor) -> Tensor:
+        return models(*(each[..., columns - each.shape[-1] - length :] for each in texts))[..., -1, :].float()
+
+    return _by_value(lengths, inputs, batch, answer)
+
+
+def _by_value(
+    values: Int[Tensor, "M N"],
+    inputs: Sequence[Int[Tensor, "M N _"]],
+    batch: int,
+    compute: Callable[..., Tensor],
+) -> Float[Tensor, "M N F"]:
+    """Return what ``compute`` gives, [M, B, F], for a value and those rows of ``inputs`` that have it.
+
+    At most ``batch`` rows of each model are given at a time. A model with fewer is given others in their place.
+    """
+    models, found = torch.arange(len(values)).unsqueeze(1), None
+    for value in values.unique().tolist():
+        has = values == value
+        order, counts = has.int().argsort(dim=1, descending=True, stable=True), has.sum(1, keepdim=True)
+        for rows in order[:, : counts.max()].split(batch, 1):
+            computed = compute(value, *(each[models, rows] for each in inputs)).cpu()
+            if found is None:
+                found = computed.new_empty(*values.shape, computed.shape[-1])
+            model, place = has.gather(1, rows).nonzero(as_tuple=True)
+            found[model, rows[model, place]] = computed[model, place]
+    return cast(Tensor, found)

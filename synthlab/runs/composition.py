@@ -1,0 +1,281 @@
+"""Configs composed by Hydra: groups by name, once for each combination; single values are set in what it composed."""
+
+import copy
+import json
+import re
+import threading
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, cast
+
+from synthlab.errors import InputError, require
+from synthlab.runs.conf_files import (
+    FAMILY,
+    conf_dir,
+    families,
+    families_of_tasks,
+    groups_of,
+    own_folders,
+)
+from synthlab.runs.registry import describe_unknown, describe_unknown_key, key_of, show
+
+OPTIONS = "protocol.options."  # prefix of keys that no file of conf/ has: arguments of the user's own optimizer
+SINGLE = re.compile(r"[\w.]+")  # a key of a single value
+NAME = re.compile(r"(?!(null|true|false|inf|nan)$)[A-Za-z_][\w./:-]*", re.IGNORECASE)  # a text that needs no quotes
+# The launchers of sweeps: the extra that installs each, and the package that it adds.
+LAUNCHERS = {
+    "joblib": ("sweep", "hydra_plugins.hydra_joblib_launcher"),
+    "submitit_local": ("slurm", "hydra_plugins.hydra_submitit_launcher"),
+    "slurm": ("slurm", "hydra_plugins.hydra_submitit_launcher"),
+    "ray": ("ray", "ray"),
+}
+_turn = threading.RLock()
+
+
+def compose(
+    overrides: Sequence[str] = (), name: str = "config", folder: str = "", resolve: bool = True
+) -> dict[str, Any]:
+    """Return the config that Hydra composes of a file of ``conf/`` and ``overrides``, as plain values.
+
+    Values that must be given and are not (``???``) are left out, so that the check of a run says which it lacks.
+
+    Args:
+        overrides: Words of a command line, as ``key=value``.
+        name: The file.
+        folder: Its folder in ``conf/``.
+        resolve: False to leave references to other values, and missing values, as they are.
+
+    Raises:
+        InputError: Hydra refuses the overrides.
+    """
+    from hydra import compose as hydra_compose
+    from omegaconf import OmegaConf
+
+    with input_errors(overrides), initialize_hydra(folder):
+        values: Any = OmegaConf.to_container(hydra_compose(name, overrides=open_options(overrides)), resolve=resolve)
+    return _drop_missing(values) if resolve else values
+
+
+def open_options(overrides: Iterable[str]) -> list[str]:
+    """Return overrides with those of the user's own optimizer marked as additions, since no file has such keys."""
+    return [f"++{each}" if each.startswith(OPTIONS) else each for each in overrides]
+
+
+def _drop_missing(values: Any) -> Any:
+    if not isinstance(values, dict):
+        return values
+    given = cast(dict[str, Any], values)
+    return {key: _drop_missing(value) for key, value in given.items() if value != "???"}
+
+
+@contextmanager
+def initialize_hydra(folder: str = "") -> Generator[Any]:
+    """Initialize Hydra for ``conf/``, or a ``folder`` in it, while the block runs; yield its config loader.
+
+    A process has only one Hydra, so threads take turns. One that runs already is used as it is.
+    """
+    from hydra import __version__, version
+    from hydra._internal.hydra import Hydra
+    from hydra._internal.utils import create_config_search_path
+    from hydra.core.config_search_path import SearchPathQuery
+    from hydra.core.global_hydra import GlobalHydra
+
+    if __version__.startswith("1.3"):  # later versions have no other behavior
+        version.setbase("1.3")
+    with _turn:
+        running = GlobalHydra.instance().is_initialized()
+        if not running:
+            path = create_config_search_path(str(conf_dir() / folder))
+            for own in own_folders:
+                path.prepend("command-line", f"file://{own}", SearchPathQuery(provider="schema"))
+            Hydra.create_main_hydra2("synthlab", path)
+        try:
+            yield GlobalHydra.instance().config_loader()
+        finally:
+            if not running:
+                GlobalHydra.instance().clear()
+
+
+def quote(text: Any) -> str:
+    """Return ``text`` quoted as the value of an override, whatever it contains."""
+    return "'" + str(text).replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def settings_of(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield Python values as single settings: ``{"model": {"width": 64}}`` gives ``("model.width", 64)``.
+
+    A ``name`` in a mapping chooses the group's file or a class ``package.module:Class``, as a plain string does. Raises
+    InputError for an invalid value.
+    """
+    for key, value in values.items():
+        path = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            group = cast(Mapping[str, Any], value)
+            if "name" in group:
+                yield from settings_of({path: group["name"]})
+            yield from settings_of({inner: item for inner, item in group.items() if inner != "name"}, f"{path}.")
+        elif value is None or isinstance(value, bool | int | float | str | list):
+            yield path, value
+        else:
+            must = "must be a number, a text, True, False, None, a list or a mapping of these"
+            raise InputError(f"{path}={show(value)}: {must}")
+
+
+def to_override(key: str, value: Any) -> str:
+    """Return a setting as an override of a command line."""
+    if not isinstance(value, str):
+        return f"{key}={json.dumps(value)}"
+    return f"{key}={value}" if NAME.fullmatch(value) else f"{key}={quote(value)}"
+
+
+def to_overrides(values: Mapping[str, Any]) -> list[str]:
+    """Return Python values as overrides: ``{"model": {"width": 64}}`` gives ``model.width=64``."""
+    return [to_override(key, value) for key, value in settings_of(values)]
+
+
+class Composer:
+    """Composes configs that share ``overrides``, in words of a command line, and differ in a few settings.
+
+    Hydra takes 70 ms for a config. So it composes tasks, and members of each other group with the first task of a
+    family alone, rather than every combination. Other settings, which take microseconds, are set in what it composed.
+    The overrides apply to whichever members are chosen.
+    """
+
+    def __init__(self, overrides: Iterable[str] = (), name: str = "config"):
+        self.overrides, self.name = list(overrides), name
+        self._composed: dict[tuple[str, ...], dict[str, Any]] = {}
+        self._usual: dict[Any, dict[str, Any]] = {}  # of each kind of runs, the first task
+
+    @cached_property
+    def _groups(self) -> set[str]:
+        with initialize_hydra() as loader:
+            return set(loader.list_groups(""))
+
+    def compose(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the config with ``settings`` (see ``settings_of``), which precede the overrides. Raises InputError."""
+        single = dict(settings_of(settings))
+        # Additions, members within members, ... are Hydra's too.
+        chosen = {key: value for key, value in single.items() if key in self._groups or not SINGLE.fullmatch(key)}
+        config = copy.deepcopy(self._combine(chosen))
+        for key, value in single.items():
+            if key not in chosen:
+                _set_value(config, key, value)
+        if "${" not in str(config):
+            return _drop_missing(config)
+        from omegaconf import OmegaConf
+
+        with input_errors(self.overrides):
+            resolved: Any = OmegaConf.to_container(OmegaConf.create(config), resolve=True)
+        return _drop_missing(resolved)
+
+    def _combine(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the config with the ``chosen`` members of groups, each of which may have members within.
+
+        Where a task or a member changes other groups than its own, Hydra composes the combination itself.
+        """
+        members: dict[str, dict[str, Any]] = {}
+        for key, value in chosen.items():
+            members.setdefault(re.split("[.@]", key)[0], {})[key] = value
+        if not self._composed or not members.keys() <= self._groups:
+            return self._compose(chosen)
+        task = members.pop("task", {})
+        config = dict(self._compose(task))
+        usual = self._usual.setdefault(config.get("family"), task)
+        plain = self._compose(usual)
+        for group, own in members.items():
+            alone = self._compose(usual | own)
+            if config.get(group) != plain.get(group) or alone | {group: None} != plain | {group: None}:
+                return self._compose(chosen)
+            config[group] = alone[group]
+        return config
+
+    def _compose(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
+        words = tuple(to_override(key, value) for key, value in chosen.items())
+        if words not in self._composed:
+            self._composed[words] = compose([*self.overrides, *words], self.name, resolve=False)
+        return self._composed[words]
+
+
+def _set_value(config: dict[str, Any], key: str, value: Any) -> None:
+    """Set a dotted key. Raises InputError for a key that is not there, with the choices."""
+    *parents, last = key.split(".")
+    part = config
+    for parent in parents:
+        inner = part.get(parent)
+        part = cast(dict[str, Any], inner) if isinstance(inner, dict) else {}
+    if last not in part and not key.startswith(OPTIONS):
+        raise InputError(describe_unknown_key(f"{key}={show(value)}", [str(name) for name in part]))
+    if isinstance(part.get(last), dict):
+        raise InputError(f"{key}={show(value)}: has keys of its own; give those, as in {key}.KEY=VALUE")
+    part[last] = value
+
+
+def family_of(task: str) -> str:
+    """Return the family of a task, of any folder or a class. Raises InputError for an unknown one."""
+    found = families_of_tasks().get(task) or compose([to_override("task", task)]).get("family")
+    if found is None:
+        raise InputError(f"task={task}: its file names no family")
+    return found
+
+
+def require_launcher(name: str) -> None:
+    """Raise InputError if ``name`` is one of the lab's launchers and its extra is not installed."""
+    if name in LAUNCHERS:
+        extra, package = LAUNCHERS[name]
+        require(extra, package, what=f"hydra/launcher={name}")
+
+
+@contextmanager
+def input_errors(overrides: Sequence[str]) -> Generator[None]:
+    """Turn any exception of Hydra, for which alone the block is, into an InputError about ``overrides``."""
+    try:
+        yield
+    except InputError:  # of a class of the user
+        raise
+    except Exception as error:
+        raise InputError(_describe(error, overrides)) from None
+
+
+def _describe(error: Exception, overrides: Sequence[str]) -> str:
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import ConfigCompositionException
+    from omegaconf.errors import ConfigAttributeError, ConfigKeyError
+
+    unread = getattr(error, "override", None) or next((each for each in overrides if not key_of(each)), None)
+    if unread is not None:
+        return f"{unread}: cannot be read; write key=value, and quote values with special characters"
+    missing: str | None = getattr(error, "missing_cfg_file", None)
+    options: list[str] | None = getattr(error, "options", None)
+    group, _, name = (missing or "").rpartition("/")
+    if group == "hydra/launcher":  # the file of the one chosen may build on that of another
+        chosen = next((each for each in overrides if key_of(each) == group), "")
+        require_launcher(chosen.partition("=")[2])
+    if missing and options:
+        return describe_unknown(group, name, options)
+    cause: Any = error.__cause__ or error
+    message = next(iter(str(error).strip().splitlines() or str(cause).splitlines()), type(error).__name__)
+    key = str(getattr(cause, "full_key", None) or "")
+    given = next((each for each in overrides if key and f"{key_of(each)}.".startswith(f"{key}.")), None)
+    if isinstance(cause, ConfigAttributeError | ConfigKeyError):
+        parent = cause.parent_node
+        known = [] if parent is None or parent._is_none() else sorted({str(name) for name in parent} - {"hydra"})
+        if "task" in known and "family" not in known:
+            given = next((each for each in overrides if key_of(each) == "task"), "task")
+            return f"{given}: its file names no family; begin it with defaults: [_self_, {FAMILY}: sequences]"
+        return describe_unknown_key(given or key, known)
+    parsed: Any = OverridesParser.create().parse_overrides(list(overrides))
+    several = [each.input_line for each in parsed if each.is_sweep_override()]
+    if several and isinstance(error, ConfigCompositionException):
+        return f"{several[0]}: more than one value; add -m to sweep over them"
+    given = given or next((each for each in overrides if f"'{key_of(each)}'" in message), " ".join(overrides))
+    return f"{given or 'config'}: {message.rstrip('.')}{_describe_groups(given, overrides)}"
+
+
+def _describe_groups(given: str, overrides: Sequence[str]) -> str:
+    """Return which groups the task of a run has, if ``given`` chooses a member of a group that only others have."""
+    task = next((each.partition("=")[2] for each in reversed(overrides) if key_of(each) == "task"), "mean")
+    family, every = families_of_tasks().get(task), {group for each in families() for group in groups_of(each)}
+    if family is None or key_of(given) not in every:
+        return ""
+    return f"; task={task} has the groups {', '.join(groups_of(family)[1:])}"

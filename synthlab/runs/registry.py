@@ -1,0 +1,246 @@
+"""Registries: a name in a config group stands for a class, the group's other keys for its constructor's arguments.
+
+A class outside the registry is named ``package.module:Class``. Names, keys and types are checked before anything is
+built; all problems are reported at once.
+"""
+
+import importlib
+import inspect
+import json
+import re
+import sys
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, Generic, TypeVar, cast, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from synthlab.errors import InputError, format_error
+from synthlab.runs.sources import HASH, hash_present_source, hash_source, is_own, own_classes
+
+Member = TypeVar("Member")
+Schema = TypeVar("Schema", bound=BaseModel)
+
+MISSING = "missing; must be given"
+SHOWN = 200  # the most characters of a value in an error
+STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+_imports = ContextVar("_imports", default=True)  # whether class names may import their modules
+
+
+class Registry(dict[str, type[Member]], Generic[Member]):
+    """The classes of a config group, by name. To add a member, add one line to the dictionary that it is made from."""
+
+    def __init__(
+        self, group: str, base: type[Member], members: Mapping[str, type[Member]], call: str = "Class(**settings)"
+    ):
+        super().__init__(members)
+        self.group, self.base = group, base
+        self.call = call  # how the lab constructs a member, in words for errors
+
+    def find(self, name: Any, field: str | None = None) -> type[Member]:
+        """Return the class called ``name``. Raises InputError, with the choices, for an unknown name."""
+        field = field or self.group
+        if isinstance(name, str) and name in self:
+            return self[name]
+        if isinstance(name, str) and ":" in name:
+            found = find_class(name, field)
+            if not (isinstance(found, type) and issubclass(found, self.base)):
+                raise InputError(f"{field}={name}: must be a subclass of {self.base.__module__}.{self.base.__name__}")
+            if inspect.isabstract(found):
+                missing: Iterable[str] = getattr(found, "__abstractmethods__", ())
+                raise InputError(f"{field}={name}: lacks {', '.join(sorted(missing))}")
+            return found
+        raise InputError(describe_unknown(field, name, self))
+
+    def arguments(self, config: Any, field: str | None = None) -> dict[str, Any]:
+        """Return the constructor arguments in ``config`` (its keys except ``name``), checked against their types."""
+        field = field or self.group
+        if not isinstance(config, Mapping) or "name" not in config:
+            raise InputError(f"{field}={show(config)}: must be a mapping with a name; choose from {', '.join(self)}")
+        settings = cast(Mapping[str, Any], config)
+        name = settings["name"]
+        member = self.find(name, field)
+        given = {key: value for key, value in settings.items() if key not in ("name", HASH)}
+        try:
+            arguments = dict(iter(validate(_schema(member), given, field)))  # iter: an argument may be named keys
+        except InputError as error:
+            more = f"; {describe_call(member, self.call)}" if ":" in name else ""
+            raise InputError(*(f"{line}{more * line.endswith(MISSING)}" for line in error.lines)) from None
+        for key, value in arguments.items():
+            if isinstance(value, Mapping) and "name" in value:  # a member, such as the inner encoding of another
+                arguments[key] = self.complete(value, f"{field}.{key}")
+        return arguments
+
+    def complete(self, config: Any, field: str | None = None) -> dict[str, Any]:
+        """Return ``config``, checked, with defaults filled in and numbers converted to the declared types.
+
+        A class of the user has the hash of its source too (``sources``), as it is now.
+        """
+        arguments = self.arguments(config, field)
+        member = {"name": config["name"], **arguments}
+        return self.with_source(member, field or self.group) if is_own(member["name"]) else member
+
+    def with_source(self, member: dict[str, Any], field: str) -> dict[str, Any]:
+        """Return a member with the hash of its source if its class is the user's."""
+        name = member["name"]
+        return {**member, HASH: hash_present_source(field, name, self.find(name, field))} if is_own(name) else member
+
+    def build(self, config: Any, *args: Any, field: str | None = None) -> Member:
+        """Return an instance of the class that ``config`` names. ``args`` are further arguments, such as sizes."""
+        arguments = self.arguments(config, field)
+        name, member = config["name"], self.find(config["name"], field)
+        if ":" in name:
+            check_call(field or self.group, name, member, self.call, *args, **arguments)
+        return member(*args, **arguments)
+
+
+def complete_members(registries: Mapping[str, Registry[Any]], given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Complete the members of several groups, given by field. Raises InputError with the problems of all of them."""
+    members: dict[str, dict[str, Any]] = {}
+    problems: list[str] = []
+    for field, member in given.items():
+        try:
+            members[field] = registries[field].complete(member, field)
+        except InputError as error:
+            problems += error.lines
+    if problems:
+        raise InputError(*problems)
+    return members
+
+
+@contextmanager
+def forbid_imports() -> Generator[None]:
+    """Allow ``package.module:Class`` only for modules that are imported already, while the block runs.
+
+    This is for names read from a file: whoever wrote the file must not choose what this process runs.
+    """
+    before = _imports.set(False)
+    try:
+        yield
+    finally:
+        _imports.reset(before)
+
+
+def check_call(field: str, name: str, made: Any, call: str, /, *args: Any, **settings: Any) -> None:
+    """Raise InputError, which says how the lab calls it, for a class of the user that does not take these arguments."""
+    try:
+        inspect.signature(made).bind(*args, **settings)
+    except TypeError as error:
+        raise InputError(f"{field}={name}: cannot be made ({error}); {describe_call(made, call)}") from None
+
+
+def describe_call(made: Any, call: str) -> str:
+    """Return, for errors, how the lab constructs a class of the user, and which arguments it takes."""
+    takes = inspect.signature(made)
+    names = [part.replace(annotation=part.empty) for part in takes.parameters.values()]
+    shown = show(takes.replace(parameters=names, return_annotation=takes.empty))
+    return f"it is called as {call.replace('Class', made.__name__)}, and takes {shown}; see docs/extending.md"
+
+
+def validate(schema: type[Schema], given: Any, field: str) -> Schema:
+    """Return ``given`` as a ``schema``. Raises InputError with one line for each problem, named below ``field``."""
+    if not isinstance(given, Mapping):
+        raise InputError(f"{field}={show(given)}: must be a mapping with the keys {', '.join(schema.model_fields)}")
+    try:
+        return schema(**given)
+    except ValidationError as error:
+        raise InputError(*(line for each in error.errors() for line in _describe(each, schema, field))) from None
+
+
+def describe_unknown(field: str, value: Any, choices: Iterable[str]) -> str:
+    """Return the error line for a value that is none of ``choices``."""
+    return f"{field}={show(value)}: unknown{did_you_mean(value, choices)}; choose from {', '.join(choices)}"
+
+
+def key_of(override: str) -> str:
+    """Return the key of an override, ``key=value``, without a sign before it."""
+    return override.lstrip("+~").partition("=")[0]
+
+
+def first_key(override: str) -> str:
+    """Return the first part of the key of an override: ``protocol`` of ``++protocol.lr=1``."""
+    return re.split(r"[=./@]", override.lstrip("+~"))[0]
+
+
+def describe_unknown_key(given: str, choices: Sequence[str]) -> str:
+    """Return the error line for ``given`` (``key=value``), where the last part of the key is none of ``choices``."""
+    key = key_of(given)
+    allowed = f"choose from {', '.join(choices)}" if choices else "there are none but name"
+    return f"{given}: unknown key{did_you_mean(key.split('.')[-1], choices)}; {allowed}"
+
+
+def show(value: Any) -> str:
+    """Return a value as the command line would write it, shortened: ``null``, ``true``, text without quotes."""
+    text = json.dumps(value) if value is None or isinstance(value, bool) else str(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+def did_you_mean(name: Any, choices: Iterable[Any]) -> str:
+    """Return ``', did you mean X?'`` if a choice is close to ``name``, else an empty string."""
+    close = get_close_matches(show(name), [str(choice) for choice in choices], n=1)
+    return f", did you mean {close[0]}?" if close else ""
+
+
+def _describe(problem: Any, schema: type[BaseModel], field: str) -> list[str]:
+    """Return the error lines for a problem that pydantic has found."""
+    path = ".".join([field] * bool(field) + [str(part) for part in problem["loc"]])
+    raised = problem.get("ctx", {}).get("error")
+    if isinstance(raised, InputError):  # of several settings of a part of the config, which do not fit each other
+        return [f"{path}.{line}" if path else line for line in raised.lines]
+    if problem["type"] == "missing":
+        return [f"{path}: {MISSING}"]
+    value = show(problem["input"])
+    if problem["type"] == "extra_forbidden":
+        return [describe_unknown_key(f"{path}={value}", _keys(schema, problem["loc"][:-1]))]
+    return [f"{path}={value}: {problem['msg'].removeprefix('Value error, ').replace('Input should', 'must')}"]
+
+
+def _keys(schema: type[BaseModel], parents: Iterable[str]) -> list[str]:
+    """Return the keys allowed below ``parents`` in a schema of models, optional ones, and of dictionaries of models."""
+    part: Any = schema
+    for parent in parents:
+        part = part.model_fields[parent].annotation if hasattr(part, "model_fields") else get_args(part)[1]
+        part = get_args(part)[0] if type(None) in get_args(part) else part
+    return list(part.model_fields)
+
+
+@cache
+def _schema(cls: type[Any]) -> type[BaseModel]:
+    """Return a model of the constructor's keyword arguments.
+
+    Positional-only arguments are left out: the program supplies them, not the config.
+    """
+    parameters = inspect.signature(cls).parameters.values()
+    fields: dict[str, Any] = {
+        p.name: (Any if p.annotation is p.empty else p.annotation, ... if p.default is p.empty else p.default)
+        for p in parameters
+        if p.kind not in (p.POSITIONAL_ONLY, p.VAR_KEYWORD, p.VAR_POSITIONAL)
+    }
+    return create_model(cls.__name__, __config__=STRICT, **fields)
+
+
+def find_class(name: str, field: str) -> Any:
+    """Return the class that ``package.module:Class`` names, unchecked. Raises InputError if it cannot be imported."""
+    module, _, attribute = name.partition(":")
+    if module not in sys.modules and not _imports.get():
+        first = f"in Python, import {module} first"
+        raise InputError(f"{field}={name}: is not imported, and reading a record imports nothing; {first}")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a user's module can fail in any way
+        reason = format_error(error)
+        raise InputError(f"{field}={name}: cannot be imported ({reason}); give package.module:Class") from None
+
+
+def find_changed(config: Mapping[str, Any]) -> list[str]:
+    """Return each class of the user whose source is not that of a run's plain ``config``, as ``encoding=mine:Mine``.
+
+    Raises InputError for a class that cannot be imported.
+    """
+    found = own_classes(config)
+    return [f"{place}={name}" for place, name, was in found if hash_source(name, find_class(name, place)) != was]

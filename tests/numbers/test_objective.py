@@ -1,0 +1,60 @@
+import pytest
+import torch
+
+from support.configs import config
+from support.models import model
+from synthlab.numbers.family import make_objective
+from synthlab.numbers.inputs import Bernoulli
+from synthlab.numbers.objective import Examples, PrefixRegression, length_weights, weighted_mse
+from synthlab.numbers.outrep import OUTREPS
+from synthlab.numbers.tasks import TASKS
+
+
+def test_length_weights_by_hand():
+    assert length_weights("uniform", 4).tolist() == [0.25] * 4
+    assert length_weights("proportional", 4).tolist() == pytest.approx([0.1, 0.2, 0.3, 0.4])
+    assert length_weights("longest", 4).tolist() == [0, 0, 0, 1]
+    # in a step of a curriculum that goes up to 2
+    assert length_weights("proportional", 4, 2).tolist() == pytest.approx([1 / 3, 2 / 3, 0, 0])
+    assert length_weights("longest", 4, 2).tolist() == [0, 1, 0, 0]
+
+
+def test_weighted_mse_by_hand():
+    output, target = torch.tensor([[[1.0, 2.0], [0.0, 4.0]]] * 2), torch.tensor([[[0.0, 0.0], [0.0, 1.0]]] * 2)
+    # squared errors 1, 4 / 0, 9; weights 1/4, 3/4; mean of 3.25 and 6.75; weights 1, 0; mean of 1 and 0
+    assert weighted_mse(output, target, torch.tensor([[[0.25, 0.75]], [[1.0, 0.0]]])).tolist() == [5.0, 0.5]
+    assert weighted_mse(output, target, torch.tensor([[[1.0, 0.0], [0.0, 1.0]]] * 2)).tolist() == [5.0, 5.0]
+
+
+def test_drawn_positions_make_rows_of_one_length():
+    class OneReadout(torch.nn.Module):
+        """Answers with the number of distinct positions it was given, at every prefix."""
+
+        encoding = model("randomized").encoding
+
+        def forward(self, x, positions):
+            counts = torch.tensor([len(set(row)) for row in positions[0].tolist()], dtype=torch.float32)
+            return counts[None, :, None].expand(x.shape)
+
+    # A prefix of k symbols has k + 2 positions, so the length task is answered with an error of 2 at every row.
+    weights = length_weights("uniform", 6)
+    examples = Examples(TASKS["length"](), Bernoulli(p=0.5), OUTREPS["identity"](shift=0.0), 8, weights, seed=0)
+    assert PrefixRegression(OneReadout(), [examples])().item() == 4.0
+
+
+def test_curriculum_by_hand():
+    class Zero(torch.nn.Module):
+        """Answers 0 to everything, so that the length task has an error of k^2 at length k."""
+
+        encoding = model("nope").encoding
+
+        def forward(self, x, positions=None):
+            return torch.zeros(x.shape)
+
+    run = config("task=length", "curriculum.start=1", "curriculum.until=0.5", "protocol.steps=8")
+    step = make_objective(Zero(), [run])
+    # 1 + 9 step / 4, rounded down, is the longest of the lengths; the mean of k^2 up to n is (n + 1) (2n + 1) / 6
+    expected = [(n + 1) * (2 * n + 1) / 6 for n in (1, 3, 5, 7, 10, 10)]
+    assert [step().item() for _ in expected] == pytest.approx(expected)
+    drawn = Examples(TASKS["length"](), Bernoulli(p=0.5), OUTREPS["identity"](shift=0.0), 64, torch.ones(10) / 10, 0)
+    assert drawn.lengths(length_weights("uniform", 10, 3)).unique().tolist() == [1, 2, 3]

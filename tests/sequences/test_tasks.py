@@ -1,0 +1,121 @@
+"""The tasks: their examples by hand, against a reference over all prompts, and how often each prompt is drawn."""
+
+from collections import Counter
+
+import pytest
+import torch
+from sequences.by_hand import REFERENCE, SMALL
+
+from support.frequencies import assert_uniform
+from synthlab.sequences.answers import AnswerTask, Pairs
+from synthlab.sequences.task import count_right, is_fully_right
+from synthlab.sequences.tasks import TASKS
+
+ANSWERS = [name for name in TASKS if issubclass(TASKS[name], AnswerTask)]
+# Tasks whose prompts of one length are all equally likely.
+UNIFORM = (
+    *("mode", "copy", "copy_distinct", "copy_twice", "repeat", "replace", "reverse", "sort", "selective_copy", "count"),
+    *("mqar", "summation", "even_pairs", "cycle_navigation", "modular_arithmetic", "modular_arithmetic_brackets"),
+    *("solve_equation", "missing_duplicate_string", "odds_first", "compute_sqrt", "bucket_sort"),
+)
+BOUNDS = ("addition", "binary_addition", "binary_multiplication")  # whose chance is an upper bound
+MANY = 4000
+
+
+def task(name: str, **arguments) -> AnswerTask:
+    return TASKS.build({"name": name, **SMALL[name], **arguments})
+
+
+def drawn(problem: AnswerTask, lengths: list[int], seed: int = 0) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Prompts and answers in writing, taken from the rows that a model reads and the tokens that it is to say."""
+    width = problem.width(max(lengths))
+    batch = problem.batch(torch.tensor(lengths), width, torch.Generator().manual_seed(seed))
+    pairs, names = [], list(map(problem.written, range(problem.vocabulary)))
+    for row, targets, size in zip(*(part.tolist() for part in (batch.tokens, batch.targets, batch.sizes)), strict=True):
+        said = [names[token] for token in (*row[:size], targets[size - 1])]
+        between = said.index("<separator>")
+        assert (said[0], said[-1]) == ("<begin>", "<end>")
+        pairs.append((tuple(said[1:between]), tuple(said[between + 1 : -1])))
+    return pairs
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_prompts_are_those_of_the_reference(name):
+    problem = task(name)
+    lengths = problem.lengths(1, 4)
+    for length in lengths:
+        assert set(drawn(problem, [length] * 2000)) == set(REFERENCE[name](length)), length
+    for pair, length in zip(drawn(problem, lengths * 20), lengths * 20, strict=True):
+        assert pair in set(REFERENCE[name](length))
+
+
+@pytest.mark.parametrize("name", UNIFORM)
+def test_all_prompts_are_equally_likely(name):
+    problem, length = task(name), 3
+    assert_uniform(drawn(problem, [length] * MANY), set(REFERENCE[name](length)))
+
+
+@pytest.mark.parametrize(
+    ("name", "length", "numbers"),
+    [("majority", 4, [0, 1, 3, 4]), ("majority", 3, [0, 1, 2, 3]), ("parity", 4, [0, 1, 2, 3, 4])],
+)
+def test_number_and_places_of_ones_are_uniform(name, length, numbers):
+    prompts = [prompt for prompt, _ in drawn(task(name), [length] * MANY)]
+    assert_uniform((prompt.count("1") for prompt in prompts), numbers)
+    first = [prompt[0] == "1" for prompt in prompts if prompt.count("1") == 1]
+    assert abs(sum(first) / len(first) - 1 / length) < 5 * (0.25 / len(first)) ** 0.5
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_chance_is_the_best_constant_answer(name):
+    problem = task(name)
+    for length in problem.lengths(1, 4):
+        uniform = name in UNIFORM  # then all prompts say it exactly
+        pairs = list(REFERENCE[name](length)) if uniform else drawn(problem, [length] * MANY)
+        answers = Counter(answer[1:] if name == "mqar" else answer for _, answer in pairs)
+        share = answers.most_common(1)[0][1] / len(pairs)
+        chance = problem.chance(length)
+        slack = 1e-12 if uniform else 5 * (0.25 / MANY) ** 0.5
+        assert share < chance + slack
+        if name not in BOUNDS:
+            assert share > chance - slack
+
+
+@pytest.mark.parametrize(
+    ("format", "prompt", "answer"),
+    [
+        ("plain", "1 2 + 3", "2 1"),
+        ("reversed", "2 1 + 3", "1 2"),
+        ("padded", "2 1 + 3 0", "1 2 0"),
+        ("hinted", "h1 2 h2 1 + h1 3 h2 0", "h1 1 h2 2 h3 0"),
+    ],
+)
+def test_the_formats_of_addition_by_hand(format, prompt, answer):
+    problem = TASKS.build({"name": "addition", "base": 4, "format": format, "hints": 5})
+    found = dict(drawn(problem, [2] * MANY))
+    assert found[tuple(prompt.split())] == tuple(answer.split())
+
+
+def test_carries_go_through_many_digits():
+    problem = TASKS.build({"name": "addition", "base": 10, "format": "plain", "hints": 9})
+    for prompt, answer in drawn(problem, list(range(1, 41)) * 10):
+        first, second = "".join(prompt).split("+")
+        assert int(first) + int(second) == int("".join(answer))
+        assert max(len(first), len(second)) <= 40
+
+
+def test_a_row_by_hand():
+    problem = task("reverse")
+    pairs = Pairs(torch.tensor([[0, 1, 2], [1, 9, 9]]), torch.tensor([3, 1]), torch.tensor([[2, 1, 0], [1, 9, 9]]),
+                  torch.tensor([3, 1]))  # fmt: skip
+    batch = problem.lay_out(pairs, problem.width(3))
+    begin, separator, end = 3, 4, 5
+    assert batch.tokens.tolist() == [[begin, 0, 1, 2, separator, 2, 1, 0], [begin, 1, separator, 1, *[end] * 4]]
+    assert batch.sizes.tolist() == [8, 4]
+    says = [row[where].tolist() for row, where in zip(batch.targets, batch.scored, strict=True)]
+    assert says == [[2, 1, 0, end], [1, end]]
+    assert batch.scored.int().tolist() == [[0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1, 0, 0, 0, 0]]
+    right = torch.ones(2, 8, dtype=torch.bool)
+    right[0, 5] = right[1, 5] = False  # the second is not asked for
+    assert is_fully_right(right, batch.scored).tolist() == [False, True]
+    assert count_right(right, batch.scored).tolist() == [3, 2]
