@@ -95,7 +95,7 @@ def test_the_checker_of_maps_finds_a_map_that_helps(monkeypatch):
     monkeypatch.setitem(FUNCTIONS, "square", (lambda x: x**2, sympy.sqrt))
     monkeypatch.setattr(
         "theory.closed_forms.maps.OUTREPS",
-        {name: __import__("synthlab.numbers.outrep").regression.outrep.Sqrt for name in FUNCTIONS},
+        {name: __import__("synthlab.numbers.outrep").numbers.outrep.Sqrt for name in FUNCTIONS},
     )
     assert ENTRIES["B"].check(ALTERED["B"]).status == Status.FAILS
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from support.configs import config, small, small_sequences
-from synthlab.numbers.family import make_objective as make_regression
+from synthlab.numbers.family import make_objective as make_numbers
 from synthlab.training import graphs
 from synthlab.training.graphs import WARM, Replayable, Replayed
 
@@ -61,7 +61,7 @@ def test_targets_of_all_models_at_once_are_those_of_each(outrep, monkeypatch):
     configs = [
         config(f"task={task}", f"outrep={outrep}", f"seed={seed}") for task in ("length", "sum") for seed in (0, 1)
     ]
-    one, other = (make_regression(configs[0].load_family().build_models(configs), configs) for _ in range(2))
+    one, other = (make_numbers(configs[0].load_family().build_models(configs), configs) for _ in range(2))
     together = other._batches_on_gpu()
     for _ in range(one.examples[0].steps() + 1):
         for here, there in zip(next(one.batches), next(together), strict=True):
