@@ -44,16 +44,22 @@ def rewrite(folder: Path) -> int:
     for path in (earlier / "failed").glob("*/status.json"):
         about = json.loads(path.read_text())
         trace = path.with_name("traceback.txt").read_text()
-        store.write_failure(Failure(config_of(about["config"]), about["error"], trace, about["environment"]))
+        store.write_failure(Failure(config_of(_rename(about["config"])), about["error"], trace, about["environment"]))
     for path in (earlier / "tags").glob("*"):
         Store(folder, tag=path.name).mark(each.name for each in path.iterdir() if IDENTITY.fullmatch(each.name))
     return number
 
 
+def _rename(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return a run's settings with today's name of its family."""
+    family = settings.pop("kind")
+    return settings | {"family": "numbers" if family == "regression" else family}
+
+
 def _read_records(folder: Path) -> Iterator[Record]:
     for run in sorted(folder.glob("*")):
         try:
-            config = config_of(json.loads((run / "config.json").read_text()))
+            config = config_of(_rename(json.loads((run / "config.json").read_text())))
         except (OSError, ValueError, UnknownFamily) as error:
             tell(f"{run}: left out ({error})")
             continue
