@@ -1,4 +1,4 @@
-"""The tables of ``docs/reference_tables.md``, made from ``conf/``, the families' metrics, ``Encoding`` and claims."""
+"""The tables of ``docs/reference_tables.md``, made from ``conf/``, the families' metrics and ``Encoding``."""
 
 import inspect
 import re
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from types import NoneType, UnionType
 from typing import Any, get_args
 
-from experiments.papers import papers
 from synthlab.models.encodings.base import Encoding
 from synthlab.runs.comments import comments_of_member, find_group_files
 from synthlab.runs.conf_files import families, run_type, tasks_of
@@ -39,7 +38,6 @@ def make_tables() -> dict[str, Rows]:
     tables["members"] = [
         {"member": f"`{name}`", "what it does": text} for name, text in texts.items() if name not in HOOKS
     ]
-    tables |= {f"claims_{name}": list_claims(name) for name in papers()}
     return {LIST + name: rows for name, rows in tables.items()}
 
 
@@ -96,14 +94,6 @@ def _shape(annotation: Any) -> str:
 
 def _is_hook(name: str, member: object) -> bool:
     return inspect.isfunction(member) and not name.startswith("_")
-
-
-def list_claims(name: str) -> Rows:
-    """Return a row for each claim of a paper: its id, its statement and where it is stated."""
-    return [
-        {"claim": claim.name, "statement": claim.statement, "where": claim.where}
-        for claim in papers()[name]().claims.values()
-    ]
 
 
 def _escape(text: str) -> str:
