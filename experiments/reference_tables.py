@@ -1,4 +1,4 @@
-"""The tables of ``docs/reference_tables.md``, made from ``conf/``, the families' metrics and ``Encoding``."""
+"""The tables that list members on the pages of ``docs/``, made from ``conf/``, metrics and ``Encoding``."""
 
 import inspect
 import re
@@ -16,7 +16,6 @@ LIST = "list_of_"  # how the name of a block begins that has a line for each mem
 GROUPS = {
     "inputs": "inputs",
     "encodings": "encoding",
-    "extensions": "extension",
     "maps": "outrep",
     "positions": "positions",
     "patterns": "pattern",
@@ -25,7 +24,6 @@ GROUPS = {
     "protocols": "protocol",
 }
 HOOKS = ("embed", "rotate", "sharpen", "bias", "relative", "products")  # what an encoding does to a forward pass
-STANDS_FOR = re.compile(r".*: conf/encoding/(\w+)\.yaml")
 
 
 def make_tables() -> dict[str, Rows]:
@@ -42,15 +40,10 @@ def make_tables() -> dict[str, Rows]:
 
 
 def list_members(group: str, names: list[str] | None = None) -> Rows:
-    """Return a row for each file of a config group: its name, and the comment that it begins with.
-
-    A method of context extension that is an encoding, too, has the comment of the encoding.
-    """
+    """Return a row for each file of a config group: its name, and the comment that it begins with."""
     rows = []
     for name in names or [path.stem for path in find_group_files(group)]:
         title = comments_of_member(group, name).title
-        if found := STANDS_FOR.fullmatch(title):
-            title = comments_of_member("encoding", found[1]).title
         rows.append({f"`{group}=`": f"`{name}`", "what it is": _escape(title)})
     return rows
 
