@@ -6,6 +6,7 @@ too, and everything is written to ``results/bench/bench.json``, or ``gpu.json``.
 
 import json
 import platform
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
@@ -76,7 +77,7 @@ def time_training(name: str, overrides: list[str], goal: str, effort: Effort) ->
     ours, plain, side_by_side = (median(each) for each in zip(*rounds, strict=True))
     ratio, fair = median(a / b for a, b, _ in rounds), median(a / c for a, _, c in rounds)
     return BenchRow(
-        f"training, {name}, against x-transformers on padded batches",
+        f"{name} against x-transformers on padded batches",
         f"{ratio:.1f}x",
         goal,
         f"{ours:,.0f} against {plain:,.0f} examples/s; {fair:.1f}x {CORES} such loops side by side",
@@ -92,7 +93,7 @@ def time_stacking(name: str, overrides: list[str], effort: Effort) -> BenchRow:
     )
     sequences = config.protocol.steps * config.protocol.batch
     return BenchRow(
-        f"one core, {name}, stacked against one model at a time",
+        f"{name}, ensembles against one at a time",
         f"{together / single:.1f}x",
         "",
         f"{together:,.0f} against {single:,.0f} sequences/s",
@@ -104,7 +105,7 @@ def utilization(name: str, overrides: list[str], goal: str, effort: Effort) -> B
     """Measure the matrix arithmetic of training against the peak of the core."""
     [(reached, peak)] = run_in_processes(probes.flops_per_second, overrides, effort.steps)
     return BenchRow(
-        f"matrix FLOP/s of training, {name}, share of the core's peak",
+        f"{name}, matrix products, share of the core's peak",
         f"{reached / peak:.2f}",
         goal,
         f"{reached / 1e9:.0f} of {peak / 1e9:.0f} GFLOP/s",
@@ -117,7 +118,7 @@ def time_tokens(effort: Effort) -> Iterator[BenchRow]:
     runs: list[tuple[str, Any, int, int]] = []
     for window, batch in effort.windows:
         config = resolve(compose(["task=text", f"train_length={window}", f"protocol.batch={batch}"]))
-        runs.append((f"language model, windows of {window}, {batch} a step", config, 256, window))
+        runs.append((f"language model, windows of {window},", config, 256, window))
     for task in ("copy", "sort"):
         config = cast(SequencesRun, resolve(compose([f"task={task}"])))
         problem = build_problem(config.task)
@@ -128,7 +129,7 @@ def time_tokens(effort: Effort) -> Iterator[BenchRow]:
         count = config.protocol.batch * window
         hours = {key: round(probes.models_an_hour(config, 1, step)) for key, step in (("alone", lab), ("plain", plain))}
         yield BenchRow(
-            f"training, {name}, against a plain PyTorch loop, one core",
+            f"{name} against a plain loop",
             f"{ratio:.2f}x",
             "1.3x" if window < 256 else "1.2x",
             f"{count / lab:,.0f} against {count / plain:,.0f} tokens/s",
@@ -156,12 +157,12 @@ def time_sweep(effort: Effort) -> BenchRow:
     """Measure the overhead of a sweep: its time beyond training and testing, for runs of about 5 seconds each."""
     arguments = ["sweep", "task=mean,length", "encoding=nope,rope", *effort.sweep]
     cost, workers = time_command(arguments, sampled=False), CORES
-    lost = 1 - cost.busy / (workers * cost.seconds)
+    lost, each = 1 - cost.busy / (workers * cost.seconds), cost.busy / cost.runs
     return BenchRow(
-        f"time of a sweep beyond training and testing, {cost.busy / cost.runs:.1f} s a run, {workers} workers",
+        "time of a sweep beyond training and testing",
         f"{lost:.1%}",
         "5%",
-        f"{cost.runs} runs in {cost.seconds:.0f} s; {' '.join(['synthlab', *arguments])}",
+        f"{cost.runs} runs of {each:.1f} s in {cost.seconds:.0f} s; {' '.join(['synthlab', *arguments])}",
         {"seconds": round(cost.seconds, 1), "share": round(lost, 4)},
     )
 
@@ -170,8 +171,8 @@ def time_commands(effort: Effort) -> Iterator[BenchRow]:
     """Measure single runs as a user starts them, on one core."""
     run = ["task=length", "outrep=rsqrt"]
     for name, goal, arguments in (
-        ("one run, lab, one core", "", [*run, *effort.run]),
-        ("one run, classroom, one core", "", [*run, "protocol=classroom", *effort.run]),
+        ("one run, one core", "", [*run, *effort.run]),
+        ("classroom run, one core", "", [*run, "protocol=classroom", *effort.run]),
         ("start-up and one step", "3 s", [*run, "protocol.steps=1", "evaluation.sequences=1"]),
     ):
         cost = time_command(arguments, one_core=True)
@@ -181,7 +182,7 @@ def time_commands(effort: Effort) -> Iterator[BenchRow]:
 
 def measure_all(effort: Effort) -> Iterator[BenchRow]:
     """Yield the measurements of this machine's cores, as they are taken."""
-    small, large = "the default model", "width 64, 2 layers"
+    small, large = "default model", "width 64, two layers"
     yield time_training(small, SMALL, "12x", effort)
     yield time_training(large, LARGE, "8x", effort)
     yield time_stacking(small, SMALL, effort)
@@ -217,7 +218,7 @@ def main() -> None:
         say(f"{row.measure}: {row.value}{goal}\n    {row.details}")
     path = Path(f"results/bench/{name}.json")
     path.parent.mkdir(parents=True, exist_ok=True)
-    machine |= {"python": platform.python_version(), "torch": torch.__version__}
+    machine |= {"date": time.strftime("%Y-%m-%d"), "python": platform.python_version(), "torch": torch.__version__}
     report = {"machine": machine, "quick": what == "quick", "rows": [row._asdict() for row in taken]}
     path.write_text(json.dumps(report, indent=1) + "\n")
     say(f"written: {path}")

@@ -26,7 +26,6 @@ from synthlab.output import say
 from synthlab.rng import stream
 from synthlab.runs.composition import compose
 from synthlab.runs.run import resolve
-from synthlab.sequences.tasks.copying import draw_distinct
 from synthlab.training.devices import count_cores
 from synthlab.training.execution import initialize
 from synthlab.training.loop import train_ensemble
@@ -61,17 +60,21 @@ def draw_recalls(rows: int, generator: torch.Generator) -> Recalls:
     A query lies 2g tokens after the pairs, where the gaps g of a text are different and have probabilities proportional
     to (g + 1) to the power ``POWER`` - 1.
     """
-    keys, values = (
-        # A block at a time: each number of a text is one of thousands.
-        torch.cat([draw_distinct(min(BATCH, rows - first), PAIRS, many, generator) for first in range(0, rows, BATCH)])
-        for many in (KEYS, VALUES)
-    )
+    keys, values = (_draw_distinct(rows, many, generator) for many in (KEYS, VALUES))
     values = KEYS + values
     weights = torch.arange(1, (TOKENS - 2 * PAIRS) // 2 + 1, dtype=torch.float64) ** (POWER - 1)
     queries = 2 * PAIRS + 2 * weights.expand(rows, -1).multinomial(PAIRS, generator=generator)
     tokens = torch.full((rows, TOKENS), FILLER)
     tokens[:, : 2 * PAIRS] = torch.stack((keys, values), 2).flatten(1)
     return Recalls(tokens.scatter_(1, queries, keys), queries, values)
+
+
+def _draw_distinct(rows: int, many: int, generator: torch.Generator) -> Int[Tensor, "N P"]:
+    """Draw ``PAIRS`` different numbers below ``many`` for each row: rows with equal ones are drawn again."""
+    drawn = torch.randint(many, (rows, PAIRS), generator=generator)
+    while (again := drawn.sort(1).values.diff(dim=1).eq(0).any(1)).any():
+        drawn[again] = torch.randint(many, (int(again.sum()), PAIRS), generator=generator)
+    return drawn
 
 
 def compute_logits(model: Decoder, texts: Recalls) -> Float[Tensor, "N P V"]:
