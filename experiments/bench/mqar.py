@@ -1,4 +1,4 @@
-"""``python -m experiments.bench.mqar [ROWS]``: seconds to recall, on one core and on two.
+"""``python -m experiments.bench.mqar [ROWS [PASSES]]``: seconds to recall, on one core and on two.
 
 This is a published cell of multi-query associative recall (Arora et al., 2023, arXiv 2312.04927, figure 2, in their
 code zoology): texts of 64 tokens, four pairs of a key and a value, four queries, 8,192 tokens, 100,000 texts, 512 a
@@ -32,10 +32,10 @@ from synthlab.training.loop import train_ensemble
 
 KEYS, VALUES, PAIRS, TOKENS, POWER = 4095, 4096, 4, 64, 0.01
 FILLER = KEYS + VALUES  # the token between queries: the first that is neither a key nor a value
-ROWS, TEST_ROWS, BATCH, PASSES = 100_000, 3_000, 512, 64
+ROWS, TEST_ROWS, BATCH, PASSES = 100_000, 3_000, 512, 20
 GOAL = 0.9917
-MODEL = ["model.width=64", "model.depth=2", "model.heads=1", "model.mlp_ratio=1", "encoding=rope"]
-PROTOCOL = ["protocol.lr=3e-3", "protocol.warmup=0", "protocol.schedule=constant", f"protocol.batch={BATCH}"]
+MODEL = ["model.width=64", "model.depth=2", "model.heads=1", "model.mlp_ratio=0.25", "encoding=rope"]
+PROTOCOL = ["protocol.lr=1e-2", "protocol.warmup=0", "protocol.schedule=constant", f"protocol.batch={BATCH}"]
 
 
 class Recalls(NamedTuple):
