@@ -1,9 +1,7 @@
 """One trained model with hooks: its activations by the names of docs/inside.md, and what replacing them changes."""
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
 from typing import Any
 
 import torch
@@ -11,8 +9,6 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from synthlab.errors import InputError
-from synthlab.models.encodings.base import Dims
-from synthlab.models.encodings.plain import NoPE
 from synthlab.models.layers import HookPoint
 from synthlab.models.transformer import Decoder
 from synthlab.runs.registry import describe_unknown
@@ -107,19 +103,3 @@ def run_with_cache(
     everywhere = [(name, keep) for name in model.hook_points()]
     with torch.no_grad(), attach_hooks(model, [*hooks, *everywhere]):  # those of the user first, to keep their results
         return model(tokens, positions), values
-
-
-def added_logits(model: Decoder, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B H T T"]:
-    """Return what the position encoding adds to the first layer's attention logits.
-
-    That is the logits minus those of the same weights without position encoding; minus infinity where a token (row)
-    does not see another. ``model`` is an ensemble of one.
-    """
-    plain = deepcopy(model)
-    plain.encoding = NoPE(Dims(width=1, heads=1))  # which ignores the sizes
-    own, without = (
-        run_with_cache(HookedTransformer(each), tokens)[1]["blocks.0.attn.hook_unmasked_scores"]
-        for each in (model, plain)
-    )
-    added = own - without
-    return added.masked_fill(torch.ones_like(added, dtype=torch.bool).triu(1), -math.inf)

@@ -24,7 +24,7 @@ BOXES = """(names) => names.map((name) => {
     return [name, box.left, box.top, box.right, box.bottom]
 })"""
 # Of the lesson "1/x mends most".
-CHARTS = [f"chart_{name}" for name in ("linear", "losses", "answers", "plain", "mapped")]
+CHARTS = [f"chart_{name}" for name in ("linear", "losses", "plain", "mapped")]
 
 
 @pytest.fixture(scope="module")

@@ -33,5 +33,5 @@ def test_a_story_runs_no_code(invoke, tmp_path, monkeypatch, story, line):
 
 
 def test_a_story_that_is_not_there_is_named(invoke):
-    outcome = invoke("walkthrough", "story=/nowhere.yaml")
+    outcome = invoke("classroom", "story=/nowhere.yaml")
     assert "story=/nowhere.yaml: cannot be read (FileNotFoundError: " in outcome.err
