@@ -18,11 +18,13 @@ def tables() -> dict:
     return blocks()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
 def test_generated_tables_are_those_of_the_reference_run(page, tables):
     assert renew_page(page.read_text(), tables) == page.read_text(), "run make readme"
 
 
+@pytest.mark.slow
 def test_each_table_stands_on_one_page_and_none_is_empty(tables):
     text = "".join(page.read_text() for page in pages())
     for block, rows in tables.items():
