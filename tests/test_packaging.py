@@ -110,12 +110,3 @@ def test_a_command_names_its_missing_extra(installed, tmp_path):
     done = python(installed, "synthlab", "theory", cwd=tmp_path, without=("sympy",))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "error: synthlab theory: needs sympy; pip install 'synthlab[theory]'\n"
-
-
-def test_a_wheel_takes_a_users_config_dir(installed, tmp_path):
-    (tmp_path / "mine" / "protocol").mkdir(parents=True)
-    lab = (ROOT / "conf" / "protocol" / "lab.yaml").read_text()
-    (tmp_path / "mine" / "protocol" / "tiny.yaml").write_text(lab.replace("steps: 2000", "steps: 3"))
-    done = python(installed, "synthlab", "--config-dir", "mine", "protocol=tiny", "--cfg", "job", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "steps: 3\n" in done.stdout

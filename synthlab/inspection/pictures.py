@@ -41,15 +41,15 @@ def attention(activations: Activations, path: str | os.PathLike[str] | None = No
     for (layer, head), axes in np.ndenumerate(grid):
         axes.imshow(layers[layer][0, head].numpy(), norm=norm, cmap=colours)
         axes.set_title(f"layer {layer}, head {head}", fontsize="small")
-    every = 1 if len(texts) <= LABELLED else 10 * -(-len(texts) // 200)  # label only some of many tokens
-    places = range(0, len(texts), every)
-    labels = texts if every == 1 else list(map(str, places))
+    places = range(len(texts)) if len(texts) <= LABELLED else []
     for axes in grid[-1]:
-        axes.set_xticks(places, labels, fontsize="x-small", rotation=90)
         axes.set_xlabel("attends to", fontsize="small")
+        if places:
+            axes.set_xticks(places, texts, fontsize="x-small", rotation=90)
     for axes in grid[:, 0]:
-        axes.set_yticks(places, labels, fontsize="x-small")
         axes.set_ylabel("token", fontsize="small")
+        if places:
+            axes.set_yticks(places, texts, fontsize="x-small")
     figure.colorbar(grid[0, 0].images[0], ax=grid, label="attention weight", shrink=0.8)
     save_picture(figure, "path", path)
     return figure
