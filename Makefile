@@ -4,7 +4,6 @@
 #   make theory             the paper's appendix B checked by machine, and its optima against trained models
 #   make alignment          long-short misalignment and its regularizer on miniature language models
 #   make demo               the classroom: watch models learn, live, in a browser
-#   make walkthrough        the same story on a page to be read or printed: results/walkthrough.html
 #   make test               the tests that take minutes together; make test-slow, those that take long by themselves;
 #                           make test-browser, the classroom and the site in Chromium
 #   make screenshots        the pictures of the classroom in docs/classroom.md
@@ -27,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: setup figures figures-all theory alignment demo walkthrough test test-slow test-browser screenshots docs bench reference reference-list readme lint clean
+.PHONY: setup figures figures-all theory alignment demo test test-slow test-browser screenshots docs bench reference reference-list readme lint clean
 .DELETE_ON_ERROR:
 
 setup: $(READY)
@@ -66,9 +65,6 @@ alignment: $(READY)
 
 demo: $(READY)
 	@$(BIN)/python -m classroom $(ARGS)
-
-walkthrough: $(READY)
-	@$(BIN)/python -m classroom.lessons.walkthrough $(ARGS)
 
 # The reference run: experiments/reference.yaml. Stopped, it goes on where it was; make reference-list says what is missing.
 reference: $(READY)

@@ -6,12 +6,12 @@ from typing import Any
 
 from bokeh.models import ColumnDataSource, Div, UIElement
 
-from classroom.charts.curves import AnswersChart, CurvesChart, ErrorChart, OutputsChart, points
-from classroom.charts.inside import AddedChart, AttentionChart, SequenceChart
+from classroom import words
+from classroom.charts.curves import CurvesChart, ErrorChart, OutputsChart, points
+from classroom.charts.inside import AttentionChart, SequenceChart
 from classroom.charts.styles import THEORY
-from classroom.charts.views import Reading
 from classroom.controls import SHEET
-from classroom.lessons import words
+from classroom.messages import Reading
 from classroom.runs import DemoRun, Runs, format_value
 
 READABLE = 60  # the most symbols of a sequence that are written out
@@ -29,10 +29,9 @@ class Board:
         self.losses = CurvesChart("Training loss", "training steps", "loss\n(unit of the output, squared)", "log")
         # The narrowest chart has the longest numbers. In Bokeh's stubs a ticker is any ticker, a title any text.
         self.losses.figure.xaxis.ticker.desired_num_ticks = 3  # pyright: ignore[reportAttributeAccessIssue]
-        self.answers = AnswersChart()
         self.plain, self.mapped = OutputsChart("Dots: answers, bars: truth"), OutputsChart("")
         self.mapped.figure.visible = False  # invisible until a run has a map
-        self.sequence, self.attention, self.added = SequenceChart(), AttentionChart(), AddedChart()
+        self.sequence, self.attention = SequenceChart(), AttentionChart()
 
     def roots(self) -> Iterator[tuple[str, UIElement]]:
         """Yield each chart and text with the name by which the page's template places it."""
@@ -40,7 +39,7 @@ class Board:
             yield f"text_{name}", getattr(self, name)
         for scale, curves in self.errors.charts.items():
             yield f"chart_{scale}", curves.figure
-        for name in ("losses", "answers", "plain", "mapped", "sequence", "attention", "added"):
+        for name in ("losses", "plain", "mapped", "sequence", "attention"):
             yield f"chart_{name}", getattr(self, name).figure
 
     # --- texts
@@ -117,9 +116,7 @@ class Board:
         assert run.begun is not None  # only runs that train or have trained can be selected
         self.errors.stage(run.begun.train_length, longest)
         unit, name = words.unit_of(run.choice["task"]), words.word("outrep", run.choice["outrep"])
-        self.answers.figure.xaxis.axis_label = f"truth ({unit})"
-        for each in (self.answers, self.sequence):
-            each.figure.yaxis.axis_label = f"answer ({unit})"
+        self.sequence.figure.yaxis.axis_label = f"answer ({unit})"
         self.plain.figure.xaxis.axis_label = f"answer ({unit})"
         self.mapped.figure.xaxis.axis_label = f"{name}, with x in {unit}"
         title = f"The same after the map {name}"
@@ -132,7 +129,6 @@ class Board:
         assert run.view is not None
         natural, represented = run.begun.seen
         length = run.begun.train_length
-        self.answers.update(run.view.dots, length)
         self.plain.update(run.view.dots, "answers", "truth", natural, length)
         self.mapped.update(run.view.dots, "outputs", "mapped", represented, length)
 
@@ -141,7 +137,6 @@ class Board:
         assert run.begun is not None
         self.sequence.update(reading, run.begun.train_length, run.style)
         self.attention.update(reading)
-        self.added.update(reading)
         truth, answer = reading.truth[reading.length - 1], reading.answers[reading.length - 1]
         symbols = reading.symbols[: reading.length]
         spelt = symbols if len(symbols) <= READABLE else f"{symbols[:READABLE]}…"
@@ -151,23 +146,19 @@ class Board:
             f'<span style="font-size:20px">{escape(run.name)}: truth <b>{format_value(truth)}</b>, the model says '
             f"<b>{format_value(answer)}</b></span><br>{reading.length} symbols, {where}: <code>{spelt}</code>"
         )
-        self.inside.text = ""
-        if not reading.attention:
-            self.inside.text = "Linear attention has no softmax to show, and no position encoding."
-        elif run.choice["encoding"] == "nope":
-            self.inside.text = "NoPE adds nothing: the squares are all of one colour."
+        self.inside.text = "" if reading.attention else "Linear attention has no softmax to show."
 
     def regret(self, run: DemoRun) -> None:
         """Show that the run has no model."""
-        for each in (self.sequence, self.attention, self.added):
-            each.clear()
+        self.sequence.clear()
+        self.attention.clear()
         self.inside.text = ""
         self.answer.text = f"{escape(run.name)}: this model is no longer in memory; train it again to ask it."
 
     def clear(self) -> None:
         """Clear all charts."""
         self.draw_theory([])
-        for each in (self.answers, self.plain, self.mapped, self.sequence, self.attention, self.added):
+        for each in (self.plain, self.mapped, self.sequence, self.attention):
             each.clear()
         self.answer.text = self.inside.text = ""
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel, NonNegativeInt, PositiveInt
 
-from classroom.lessons import words
-from classroom.lessons.lesson import Lesson, Lessons, sort_settings
+from classroom import words
+from classroom.lessons import Lesson, Lessons, sort_settings
 from synthlab.errors import InputError
 from synthlab.runs.composition import Composer
 from synthlab.runs.registry import STRICT, describe_unknown

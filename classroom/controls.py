@@ -5,8 +5,8 @@ from typing import Any
 
 from bokeh.models import Button, CheckboxGroup, Column, Select, Slider, TextInput, UIElement
 
+from classroom import words
 from classroom.choices import GROUPS, Choice, Chooser
-from classroom.lessons import words
 
 # Text, not style sheets of Bokeh, since such a model belongs to one window.
 SHEET = """

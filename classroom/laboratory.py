@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
-from classroom.charts.viewer import Viewer
 from classroom.messages import (
     Answered,
     Begun,
@@ -24,6 +23,7 @@ from classroom.messages import (
     Theorized,
     Train,
 )
+from classroom.viewer import Viewer
 from synthlab.errors import InputError, format_error
 from synthlab.models.encodings.base import encoding_of
 from synthlab.numbers.construction import build_models

@@ -3,7 +3,42 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from classroom.charts.views import Reading, View
+# --- what is shown of a model
+
+
+class Dots(NamedTuple):
+    """Predictions and targets at one length, for a few sequences.
+
+    ``outputs`` and ``mapped`` are the model's outputs, before clipping, and the targets in representation space.
+    """
+
+    length: int
+    truth: list[float]
+    answers: list[float]
+    mapped: list[float]
+    outputs: list[float]
+
+
+class View(NamedTuple):
+    """A model at one training step: the mean squared error at each length 1..test_length, and a few predictions."""
+
+    error: list[float]
+    dots: list[Dots]
+
+
+class Reading(NamedTuple):
+    """A model's predictions for one sequence, and the targets, for each prefix.
+
+    ``attention`` (a list for each head) is that of the readout of the requested prefix, on BOS, its symbols and EOS;
+    it is empty for the theory's linear attention.
+    """
+
+    symbols: str
+    length: int
+    answers: list[float]
+    truth: list[float]
+    attention: list[list[float]]
+
 
 # --- the page asks; runs have numbers
 

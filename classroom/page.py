@@ -1,7 +1,8 @@
 """One window: its controls, and their handlers."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from functools import wraps
+from typing import Any, NamedTuple
 
 from bokeh.document import Document
 from bokeh.models import Button
@@ -9,18 +10,32 @@ from bokeh.models import Button
 from classroom.board import Board
 from classroom.choices import Chooser, read_sequence
 from classroom.controls import Controls, on_change
-from classroom.handlers import guard_handler, guard_press
-from classroom.lessons.lesson import Lesson, Lessons
+from classroom.lessons import Lesson, Lessons
 from classroom.messages import Progress, Reply
 from classroom.training_session import TrainingSession
-from classroom.worker import Worker
-from synthlab.errors import InputError
+from classroom.worker import Gone, Worker
+from synthlab.errors import InputError, format_error
+from synthlab.output import tell
 
 OFTEN = 100  # milliseconds between two polls of the training process
 WELCOME = (
     "What can a model do with longer sequences than it has seen?",
     "Press the lessons from left to right, or choose for yourself on the left and press Train.",
 )
+
+
+def guarded(handler: Callable[..., None]) -> Callable[..., None]:
+    """Return a handler of ``Page`` whose errors become one line on the page, while the server continues.
+
+    It may add and remove models: Bokeh recomputes those of the document once, at the end, in a tenth of the time.
+    """
+
+    @wraps(handler)
+    def guard(page: "Page", *args: Any) -> None:
+        with page.document.models.freeze():  # an error must not end the context
+            page.attempt(handler, page, *args)
+
+    return guard
 
 
 class Options(NamedTuple):
@@ -49,10 +64,23 @@ class Page:
                 document.add_root(root)
         document.add_periodic_callback(self.poll, OFTEN)
 
-    @guard_handler
+    @guarded
     def open(self) -> None:
         """Start a process for the window when a browser shows it."""
         self.training.see_to_worker()
+
+    def attempt(self, handler: Callable[..., None], *args: Any) -> None:
+        """Call a handler; an error becomes one line on the page."""
+        try:
+            handler(*args)
+        except InputError as error:
+            self.board.complain(error.lines)
+        except Gone:
+            self.attempt(self.training.recover)
+        except Exception as error:
+            line = format_error(error)
+            tell(f"error: {handler.__name__}: {line}")
+            self.board.complain([f"The page made a mistake ({line[:160]}). Press Clear and go on."])
 
     def _wire(self) -> None:
         controls, errors = self.controls, self.board.errors
@@ -69,7 +97,7 @@ class Page:
 
     # --- handlers of the controls
 
-    @guard_press
+    @guarded
     def teach(self, lesson: Lesson) -> None:
         """Train those runs of a lesson that are not on the page yet; all of them again if all are."""
         choices = self.chooser.runs(lesson)
@@ -77,17 +105,17 @@ class Page:
         self.controls.show(choices[-1])
         self.controls.tick(lesson.scale, lesson.theory)
 
-    @guard_press
+    @guarded
     def train(self) -> None:
         """Train the run that the controls describe."""
         self.training.begin([self.chooser.read(self.controls.texts())], None)
 
-    @guard_press
+    @guarded
     def stop(self) -> None:
         """Stop training; curves and models stay."""
         self.training.stop()
 
-    @guard_press
+    @guarded
     def clear(self) -> None:
         """Stop training and remove all curves."""
         self.stop()
@@ -95,7 +123,7 @@ class Page:
         self.board.complain([])
         self.training.clear()
 
-    @guard_press
+    @guarded
     def choose(self, number: str) -> None:
         """Select another run."""
         run = self.runs.get(int(number)) if number.isdigit() else None
@@ -103,7 +131,7 @@ class Page:
             self.inspector.look_at(run)
             self.training.refresh()
 
-    @guard_press
+    @guarded
     def read(self) -> None:
         """Show the selected run's predictions for the typed sequence."""
         try:
@@ -114,30 +142,27 @@ class Page:
         self.board.complain_of_sequence([])
         self.inspector.read(pattern)
 
-    @guard_press
+    @guarded
     def show_theory(self) -> None:
         """Plot the theoretical error of the selected run, or remove it."""
         self.inspector.show_theory()
 
     # --- the process
 
-    @guard_handler
-    def recover(self) -> None:
-        """Recover after the process has ended."""
-        self.training.recover()
-
-    @guard_handler
     def poll(self) -> None:
         """Handle the replies of the training process."""
+        self.attempt(self._poll)
+
+    def _poll(self) -> None:
         replies = self.training.replies()
-        looks = [reply for reply in replies if isinstance(reply, Progress) and reply.state == "training"]
-        if len(looks) == len(replies):
-            for reply in {look.number: look for look in looks}.values():  # only the latest view of each run
+        views = [reply for reply in replies if isinstance(reply, Progress) and reply.state == "training"]
+        if len(views) == len(replies):  # which add no models
+            for reply in {view.number: view for view in views}.values():  # only the latest view of each run
                 self.training.take(reply)
         else:
             self._hear(replies)
 
-    @guard_press
+    @guarded
     def _hear(self, replies: Sequence[Reply]) -> None:
         for reply in replies:
             self.training.take(reply)

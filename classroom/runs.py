@@ -12,10 +12,9 @@ from bokeh.models import ColumnDataSource
 
 from classroom.charts.curves import points
 from classroom.charts.styles import THEORY, Line, line
-from classroom.charts.views import View
-from classroom.charts.wording import format_digits
 from classroom.choices import Choice
-from classroom.messages import Begun, Progress
+from classroom.messages import Begun, Progress, View
+from classroom.words import format_digits
 
 WORDS = {
     "waiting": "starting",

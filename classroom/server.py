@@ -6,13 +6,11 @@ import signal
 import socket
 import sys
 import webbrowser
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from errno import EADDRINUSE
-from importlib import import_module
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from bokeh.application import Application
 from bokeh.application.handlers.function import FunctionHandler
@@ -20,17 +18,13 @@ from bokeh.core.templates import get_env
 from bokeh.core.validation import silence
 from bokeh.core.validation.warnings import MISSING_RENDERERS
 from bokeh.document import Document
-from bokeh.server.server import BaseServer
+from bokeh.server.server import Server
 from pydantic import BaseModel, Field
-from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
-from tornado.netutil import bind_sockets
-from tornado.platform.asyncio import BaseAsyncIOLoop
 
 from classroom.choices import Chooser, Limit
-from classroom.lessons.lesson import Lessons
+from classroom.lessons import Lessons
 from classroom.page import Options, Page
-from classroom.site import Site, find_names
 from classroom.worker import Worker
 from synthlab.errors import InputError
 from synthlab.output import say, tell
@@ -38,7 +32,6 @@ from synthlab.runs.registry import STRICT, validate
 from synthlab.runs.run import Count, Length
 
 silence(MISSING_RENDERERS)  # charts are empty until something is trained
-BOKEHS_ERRORS: Any = import_module("bokeh.protocol.messages.error")  # the package gives this name to a class
 TEMPLATE = Path(__file__).with_name("server.html.j2")
 
 
@@ -65,18 +58,14 @@ class Staff:
         self.hired: list[Worker] = []
 
     def hire(self) -> Worker:
-        """Return a process for a window: the spare one, if there is one.
-
-        Raises InputError if there are too many windows.
-        """
+        """Return a process for a window, the spare one if it is alive. Raises InputError if all windows are taken."""
         if self._is_full():
             raise InputError(
                 f"Other windows are open, as many as this page takes (windows={self.most}); "
                 f"close one, wait ten seconds, and press again"
             )
-        if self.spare is not None and not self.spare.is_alive:
-            self.spare = None
-        worker, self.spare = self.spare or Worker(), None
+        worker = self.spare if self.spare is not None and self.spare.is_alive else Worker()
+        self.spare = None
         self.hired.append(worker)
         return worker
 
@@ -122,74 +111,43 @@ class Classroom:
         document.on_session_destroyed(lambda context: page.close())
 
 
-def keep_tracebacks() -> None:
-    """Make Bokeh answer a message that it cannot handle in a line, without a traceback of this program."""
-    BOKEHS_ERRORS.format_exception = lambda *_: ""
-
-
 def serve(settings: Settings, lessons: Lessons) -> None:
     """Serve the page until Ctrl-C. Raises InputError if the address or the port cannot be used."""
-    _log_lines()
-    keep_tracebacks()
-    local = _is_local(settings.address)
+    for name in ("", "bokeh"):
+        logging.getLogger(name).setLevel(logging.ERROR)
     port = _free_port(settings)
     classroom = Classroom(settings, lessons)
-    try:
-        server = _server(settings.address, port, classroom, local)
-    except OSError:  # another process has taken the port since
-        classroom.staff.close()
-        raise InputError(f"port={port}: has just been taken; try again") from None
+    server = make_server(settings.address, port, Application(FunctionHandler(classroom.fill)))
     host = socket.gethostname() if settings.address == "0.0.0.0" else settings.address
     address = f"http://{host}:{port}/"
-    if not local:
+    if not _is_local(settings.address):
         tell(f"warning: address={settings.address}: whoever can reach this machine can now train on it")
-    try:
-        say(f"The classroom is open: {address}", "Ctrl-C closes it.")
-        server.start()
-        if settings.open:
-            server.io_loop.call_later(0.2, _open, address)
-        with _stop_on_signals(server.io_loop):
-            server.io_loop.start()
-    except KeyboardInterrupt:  # before the loop ran, or where signals cannot stop it
-        pass
-    finally:
-        classroom.staff.close()
-        server.stop()
+    say(f"The classroom is open: {address}", "Ctrl-C closes it.")
+    server.start()
+    if settings.open:
+        server.io_loop.call_later(0.2, _open, address)
+    for each in (signal.SIGINT, signal.SIGTERM):
+        # Between two callbacks: KeyboardInterrupt would interrupt one, and is lost if that is a destructor.
+        signal.signal(each, lambda *_: server.io_loop.add_callback(server.io_loop.stop))
+    server.io_loop.start()
+    classroom.staff.close()
+    server.stop()
     say("", "The classroom is closed.")
 
 
-@contextmanager
-def _stop_on_signals(loop: IOLoop) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM stop ``loop`` between two callbacks.
-
-    KeyboardInterrupt would interrupt one, and is lost if that is a destructor; Windows has only that.
-    """
-    asyncio_loop = cast(BaseAsyncIOLoop, loop).asyncio_loop
-    signals = () if sys.platform == "win32" else (signal.SIGINT, signal.SIGTERM)
-    before = {each: signal.getsignal(each) for each in signals}
-    for each in signals:
-        asyncio_loop.add_signal_handler(each, loop.stop)
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
-            asyncio_loop.remove_signal_handler(each)
-            signal.signal(each, handler)
-
-
-def _server(address: str, port: int, classroom: Classroom, local: bool) -> BaseServer:
-    sockets = bind_sockets(port, address)
-    site = Site(
-        Application(FunctionHandler(classroom.fill)),
-        find_names(address, local),
-        any_address=not local,
+def make_server(address: str, port: int, application: Application) -> Server:
+    """Return a server that takes connections from pages under this machine's names only; unless it is local, any IP."""
+    here = socket.gethostname().lower()
+    others = [] if _is_local(address) else [here, f"{here.partition('.')[0]}.local", "*.*.*.*"]
+    return Server(
+        application,
+        address=address,
+        port=port,
+        allow_websocket_origin=[f"{name}:{port}" for name in ("localhost", "127.0.0.1", address.lower(), *others)],
         # The session of a closed window ends soon, since its process uses memory.
         unused_session_lifetime_milliseconds=6_000,
         check_unused_sessions_milliseconds=2_000,
     )
-    http = HTTPServer(site)
-    http.add_sockets(sockets)
-    return BaseServer(IOLoop.current(), site, http)
 
 
 def _is_local(address: str) -> bool:
@@ -211,23 +169,6 @@ def _free_port(settings: Settings) -> int:
         raise InputError(
             f"port={settings.port}: cannot be served on address={settings.address} ({reason}){open_already}"
         ) from None
-
-
-def _log_lines() -> None:
-    """Print the errors that libraries log, a line each, including Bokeh's, which has its own handler."""
-    logging.root.handlers, logging.root.level = [_OneLine()], logging.ERROR
-    bokeh = logging.getLogger("bokeh")
-    bokeh.handlers, bokeh.propagate = [], True
-
-
-class _OneLine(logging.Handler):
-    """A handler that prints log records without tracebacks."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Print one line."""
-        error = record.exc_info[1] if record.exc_info else None
-        text = " ".join(f"{record.getMessage()} {error or ''}".split())
-        tell(f"{record.levelname.lower()}: {text[:300]}")
 
 
 def _open(address: str) -> None:

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
+from classroom import words
 from classroom.board import Board
 from classroom.choices import Choice, Chooser
 from classroom.controls import Controls
 from classroom.inspector import Inspector
-from classroom.lessons import words
-from classroom.lessons.lesson import Lesson
+from classroom.lessons import Lesson
 from classroom.messages import Answered, Begun, Forget, Progress, Ready, Refused, Reply, Request, Stop, Theorized, Train
 from classroom.runs import DemoRun, Runs
 from classroom.worker import Gone, Worker

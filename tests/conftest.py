@@ -65,7 +65,7 @@ settings.load_profile("lab")
 # What a test calls by these names, each a module with a function main.
 PROGRAMS = {name: f"{name}.__main__" for name in ("synthlab", "experiments", "theory", "classroom")}
 PROGRAMS |= {"collect": "synthlab.collect", "compare": "synthlab.compare", "show": "synthlab.cli.show"}
-PROGRAMS |= {"figures": "experiments.output_alignment.__main__", "walkthrough": "classroom.lessons.walkthrough"}
+PROGRAMS |= {"figures": "experiments.output_alignment.__main__"}
 
 
 class Outcome(NamedTuple):

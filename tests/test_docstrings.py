@@ -25,7 +25,9 @@ def find_examples() -> dict[str, str]:
 EXAMPLES = find_examples()
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if "huggingface" in name else name for name in EXAMPLES]
+)
 def test_examples_are_true(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if "huggingface" in name:

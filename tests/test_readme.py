@@ -1,7 +1,6 @@
 """The README and the pages of the site: generated tables, links, length."""
 
 import re
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -18,11 +17,13 @@ def tables() -> dict:
     return blocks()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
 def test_generated_tables_are_those_of_the_reference_run(page, tables):
     assert renew_page(page.read_text(), tables) == page.read_text(), "run make readme"
 
 
+@pytest.mark.slow
 def test_each_table_stands_on_one_page_and_none_is_empty(tables):
     text = "".join(page.read_text() for page in pages())
     for block, rows in tables.items():
@@ -91,9 +92,3 @@ def test_the_reference_is_small():
     assert all(picture.relative_to(REFERENCE.parent).as_posix() in text for picture in pictures)
     assert all(picture.stat().st_size < 150_000 for picture in pictures)
     assert sum(path.stat().st_size for path in REFERENCE.rglob("*.*")) < 5_000_000
-
-
-def test_every_module_that_make_runs_exists():
-    modules = re.findall(r"python -m ([\w.]+)", (ROOT / "Makefile").read_text())
-    assert {"experiments", "experiments.reference", "experiments.bench"} <= set(modules)
-    assert all(find_spec(module) for module in modules if module != "sphinx")  # of the extra docs

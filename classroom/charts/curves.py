@@ -19,8 +19,8 @@ from bokeh.models import (
     Range1d,
 )
 
-from classroom.charts.styles import INK, SHADE, TEXT, Line, chart, ramp, tip
-from classroom.charts.views import Dots
+from classroom.charts.styles import INK, SHADE, Line, chart, ramp, tip
+from classroom.messages import Dots
 
 FLOOR = 1e-12  # the place of 0 on a logarithmic axis
 FADED, FULL = 0.25, 1.0
@@ -123,53 +123,6 @@ class ErrorChart:
             shade.right = train_length + 0.5
         for each in self.charts.values():
             each.figure.x_range.start, each.figure.x_range.end = 0.5, test_length + 0.5
-
-
-class AnswersChart:
-    """Predicted against true values at a few lengths, with a legend; on the diagonal they agree."""
-
-    def __init__(self) -> None:
-        self.figure = chart("Answer against truth", "", "", x_range=Range1d(0, 1), y_range=Range1d(0, 1))
-        self.diagonal = ColumnDataSource({"x": [], "y": []})
-        self.figure.line("x", "y", source=self.diagonal, color=SHADE, width=2, line_dash=[6, 4])
-        self.dots = ColumnDataSource(_empty("x", "y", "colour", "marker", "length", "real"))
-        drawn = self.figure.scatter(
-            *("x", "y"),
-            source=self.dots,
-            color="colour",
-            marker="marker",
-            size=9,
-            fill_alpha=0.5,
-            legend_field="length",
-        )
-        said = tip("length @length: truth @x{%.3g}, answer @real{%.3g}")
-        self.figure.add_tools(HoverTool(**said, renderers=[drawn]))
-        key = self.figure.legend[0]
-        key.update(title="length", title_text_font_size=TEXT, title_text_color=INK, title_text_font_style="normal")
-        key.update(
-            location="top_left", label_text_font_size=TEXT, label_text_color=INK, label_height=0, glyph_height=16
-        )
-        key.update(padding=4, margin=4, spacing=0, title_standoff=0, background_fill_alpha=0.7)
-
-    def clear(self) -> None:
-        """Show nothing."""
-        self.diagonal.data, self.dots.data = _empty(*self.diagonal.data), _empty(*self.dots.data)
-
-    def update(self, dots: Sequence[Dots], train_length: int) -> None:
-        """Show these predictions; one beyond the axes is at their edge, and shows its value on hovering."""
-        low, high = find_range([value for each in dots for value in each.truth])
-        room = high - low
-        self.figure.x_range.update(start=low - 0.05 * room, end=high + 0.05 * room)
-        self.figure.y_range.update(start=low - 0.2 * room, end=high + 0.6 * room)
-        self.diagonal.data = {"x": [low, high], "y": [low, high]}
-        rows = _empty(*self.dots.data)
-        for each, colour, marker in colour_dots(dots, train_length):
-            rows["x"] += each.truth
-            rows["y"] += clip_to_axis(each.answers, self.figure.y_range)
-            rows["real"] += each.answers
-            for column, value in (("colour", colour), ("marker", marker), ("length", str(each.length))):
-                rows[column] += [value] * len(each.truth)
-        self.dots.data = rows
 
 
 class OutputsChart:

@@ -1,13 +1,11 @@
-"""The charts of one sequence: the model's prediction for each prefix, its attention, its position encoding."""
+"""The charts of one sequence: the model's prediction for each prefix, and its attention."""
 
 # Bokeh's stubs refuse valid arguments of its models: a range's ends by position, a glyph's short names, columns that
 # are lists, the attributes of a subclass.
 # pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
 
 from collections.abc import Sequence
-from math import isnan
 
-import numpy as np
 from bokeh.models import (
     BoxAnnotation,
     ColorBar,
@@ -18,13 +16,12 @@ from bokeh.models import (
     Range1d,
     Span,
 )
-from bokeh.palettes import Blues256, PuOr11
+from bokeh.palettes import Blues256
 
 from classroom.charts.curves import find_range, points
 from classroom.charts.styles import INK, SHADE, TEXT, Line, chart, tip
-from classroom.charts.views import PICTURED, Reading
+from classroom.messages import Reading
 
-NO_CELL = "#ffffff"
 LABELLED = 26  # the most tokens of an attention picture that are all labelled
 
 
@@ -89,7 +86,9 @@ class AttentionChart:
         )
         said = tip("head @head looks at @symbol with weight @weight{%.3f}")
         self.figure.add_tools(HoverTool(**said, renderers=[drawn]))
-        self.figure.add_layout(_bar(self.colours, "share"), "right")
+        text = {"major_label_text_font_size": TEXT, "title_text_font_size": TEXT, "title_text_font_style": "normal"}
+        bar = ColorBar(color_mapper=self.colours, title="share", width=12, padding=4, bar_line_color=None, **text)
+        self.figure.add_layout(bar, "right")
         self.figure.grid.grid_line_color = None
         self.heads = self.figure.yaxis.ticker = FixedTicker(ticks=[])
         self.places = self.figure.xaxis.ticker = FixedTicker(ticks=[])
@@ -103,13 +102,16 @@ class AttentionChart:
         """Show this sequence."""
         tokens = ["BOS", *reading.symbols[: reading.length], "EOS"]
         heads = len(reading.attention)
-        cells = [
-            (place, head + 1, weight, _name_token(tokens, place))
-            for head, weights in enumerate(reading.attention)
-            for place, weight in enumerate(weights)
+        names = [
+            token if token in ("BOS", "EOS") else f"{token} (symbol {place})" for place, token in enumerate(tokens)
         ]
-        self.cells.data = dict(zip(self.cells.data, _columns(cells, 4), strict=True))
-        self.colours.high = max((weight for _, _, weight, _ in cells), default=1)
+        self.cells.data = {
+            "token": [*range(len(tokens))] * heads,
+            "head": [head + 1 for head in range(heads) for _ in tokens],
+            "weight": [weight for weights in reading.attention for weight in weights],
+            "symbol": names * heads,
+        }
+        self.colours.high = max(self.cells.data["weight"], default=1)
         self.figure.x_range.update(start=-0.6, end=len(tokens) - 0.4)
         self.figure.y_range.update(start=0.4, end=max(heads, 1) + 0.6)
         self.heads.ticks = list(range(1, heads + 1))
@@ -122,73 +124,5 @@ class AttentionChart:
         self.figure.xaxis.major_label_orientation = "vertical" if 14 < len(tokens) <= LABELLED else "horizontal"
 
 
-class AddedChart:
-    """What the position encoding adds to the attention logits. A square for each head: queries down, keys across."""
-
-    def __init__(self) -> None:
-        self.figure = chart(
-            "What the position encoding adds",
-            "token looked at",
-            "token that looks",
-            x_range=Range1d(0, 1),
-            y_range=Range1d(0, 1),
-        )
-        self.colours = LinearColorMapper(palette=list(PuOr11), low=-1, high=1, nan_color=NO_CELL)
-        self.squares = ColumnDataSource({"image": [], "x": [], "y": [], "size": []})
-        drawn = self.figure.image(
-            *("image", "x", "y", "size", "size"), source=self.squares, color_mapper=self.colours, level="image"
-        )
-        self.figure.add_tools(HoverTool(**tip("added: @image{0.00}"), renderers=[drawn]))
-        self.figure.add_layout(_bar(self.colours, "score"), "right")
-        self.figure.grid.grid_line_color = None
-        self.figure.yaxis.ticker = FixedTicker(ticks=[])
-        self.heads = self.figure.xaxis.ticker = FixedTicker(ticks=[])
-
-    def clear(self) -> None:
-        """Show nothing."""
-        self.squares.data = {key: [] for key in self.squares.data}
-        self.heads.ticks = []
-
-    def update(self, reading: Reading) -> None:
-        """Show this sequence."""
-        heads = len(reading.added)
-        if not heads:
-            self.clear()
-            return
-        part = f" (first {PICTURED} symbols)" if reading.length > PICTURED else ""
-        title = self.figure.title
-        assert title is not None
-        title.text = f"What the position encoding adds{part}"
-        # The first row, BOS, on top.
-        images = [np.flipud(np.array(square)) for square in reading.added]
-        size = len(images[0])
-        step = size * 1.08
-        largest = max((abs(value) for image in images for value in image.flat if not isnan(value)), default=0)
-        self.colours.update(low=-(largest or 1), high=largest or 1)
-        self.squares.data = {
-            "image": images,
-            "x": [head * step for head in range(heads)],
-            "y": [0] * heads,
-            "size": [size] * heads,
-        }
-        self.figure.x_range.update(start=-0.02 * step, end=heads * step)
-        self.figure.y_range.update(start=0, end=size)
-        self.heads.ticks = [head * step + size / 2 for head in range(heads)]
-        self.figure.xaxis.major_label_overrides = {head * step + size / 2: f"head {head + 1}" for head in range(heads)}
-
-
-def _bar(colours: LinearColorMapper, title: str) -> ColorBar:
-    text = {"major_label_text_font_size": TEXT, "title_text_font_size": TEXT, "title_text_font_style": "normal"}
-    return ColorBar(color_mapper=colours, title=title, width=12, padding=4, bar_line_color=None, **text)
-
-
 def _line(x: Sequence[int], y: Sequence[float]) -> dict[str, list]:
     return points(x, y, "") | {"y": list(y)}
-
-
-def _name_token(tokens: Sequence[str], place: int) -> str:
-    return tokens[place] if place in (0, len(tokens) - 1) else f"{tokens[place]} (symbol {place})"
-
-
-def _columns(rows: Sequence[tuple], count: int) -> list[list]:
-    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(count)]

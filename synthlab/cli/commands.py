@@ -61,9 +61,6 @@ COMMANDS = {
         "theory.__main__:main", "check the paper's appendix B, train what is missing, and write results/theory/"
     ),
     "demo": Command("classroom.__main__:main", "open a page on which a class watches models learn"),
-    "walkthrough": Command(
-        "classroom.lessons.walkthrough:main", "write the lessons of the demo as one page for reading and printing"
-    ),
     "bench": Command(
         "experiments.bench.__main__:main",
         "measure how fast the lab is on this machine, with nothing else running",

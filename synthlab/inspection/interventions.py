@@ -23,7 +23,7 @@ def zero_head(layer: int, head: int, tokens: Any = slice(None)) -> Hook:
 
 
 def replace_head(layer: int, head: int, values: Any, tokens: Any = slice(None)) -> Hook:
-    """Return a hook that replaces a head's output, the weighted sum of its values.
+    """Return a hook at ``blocks.{layer}.attn.hook_z`` that replaces a head's output, the weighted sum of its values.
 
     Args:
         layer: The block, from 0.
@@ -32,10 +32,6 @@ def replace_head(layer: int, head: int, values: Any, tokens: Any = slice(None)) 
             to [N, d] if ``tokens`` is one index. For mean ablation, use the mean over other sequences:
             ``activations["z", layer][:, :, head].mean(0)``.
         tokens: The tokens where it is replaced: an index, a slice or a list; by default all.
-
-    Returns:
-        A hook at ``blocks.{layer}.attn.hook_z``. When it runs, it raises IndexError for a head or tokens that do not
-        exist.
     """
 
     def replace(z: Tensor, point: Any) -> Tensor:
@@ -52,28 +48,18 @@ def patch(source: Mapping[str, Tensor], name: Any, tokens: Any = slice(None)) ->
     Args:
         source: The activations of the other sequences, as many and as long, from ``run_with_cache``.
         name: The name of the activation, such as ``blocks.0.hook_resid_post``, or its short form ``("resid_post", 0)``.
-        tokens: The tokens where it is replaced: an index, a slice or a list; by default all. Scores and patterns have
-            no dimension of tokens and are patched everywhere.
-
-    Returns:
-        A hook at ``name``. When it runs, it raises InputError if the shapes differ, and IndexError for tokens that do
-        not exist.
+        tokens: The tokens where it is replaced: an index, a slice or a list; by default all.
 
     Raises:
-        InputError: ``source`` has no such activation; ``tokens`` are given for scores or a pattern.
+        InputError: ``source`` has no such activation; ``tokens`` are given for scores or a pattern, which have none.
     """
-    full = name if name in source else full_name(name, source)
-    values = source[full]
+    full = full_name(name, source)
     if full.endswith(HEADS_SECOND) and tokens != slice(None):
         raise InputError(f"tokens={tokens}: must be left out at {full}, which is [N, heads, queries, keys]")
 
     def replace(activation: Tensor, point: Any) -> Tensor:
-        if activation.shape != values.shape:
-            raise InputError(
-                f"patch at {point.name}: the source has shape {list(values.shape)}; must be {list(activation.shape)}"
-            )
         activation = activation.clone()
-        activation[:, tokens] = values.to(activation)[:, tokens]
+        activation[:, tokens] = source[full].to(activation)[:, tokens]
         return activation
 
     return (full, replace)

@@ -1,10 +1,9 @@
-"""Plots of one model: where its heads attend, and its error by length."""
+"""The plot of a model's attention."""
 
 import os
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from synthlab.errors import InputError
 from synthlab.inspection.hooked import Activations
@@ -42,33 +41,15 @@ def attention(activations: Activations, path: str | os.PathLike[str] | None = No
     for (layer, head), axes in np.ndenumerate(grid):
         axes.imshow(layers[layer][0, head].numpy(), norm=norm, cmap=colours)
         axes.set_title(f"layer {layer}, head {head}", fontsize="small")
-    every = 1 if len(texts) <= LABELLED else 10 * -(-len(texts) // 200)  # label only some of many tokens
-    places = range(0, len(texts), every)
-    labels = texts if every == 1 else list(map(str, places))
+    places = range(len(texts)) if len(texts) <= LABELLED else []
     for axes in grid[-1]:
-        axes.set_xticks(places, labels, fontsize="x-small", rotation=90)
         axes.set_xlabel("attends to", fontsize="small")
+        if places:
+            axes.set_xticks(places, texts, fontsize="x-small", rotation=90)
     for axes in grid[:, 0]:
-        axes.set_yticks(places, labels, fontsize="x-small")
         axes.set_ylabel("token", fontsize="small")
+        if places:
+            axes.set_yticks(places, texts, fontsize="x-small")
     figure.colorbar(grid[0, 0].images[0], ax=grid, label="attention weight", shrink=0.8)
-    save_picture(figure, "path", path)
-    return figure
-
-
-def plot_by_length(
-    metrics: pd.DataFrame, metric: str, meaning: str, train_length: int, path: str | os.PathLike[str] | None = None
-) -> "Figure":
-    """Plot a metric at each length, with the training lengths shaded; on a log scale if all values are positive."""
-    import matplotlib.pyplot as plt
-
-    check_picture("path", path)
-    figure, axes = plt.subplots(figsize=(5.5, 3.6), layout="constrained")
-    axes.axvspan(0.5, train_length + 0.5, color="0.2", alpha=0.1, lw=0)
-    axes.plot(metrics["length"], metrics[metric])
-    axes.set(xlabel="sequence length", ylabel=meaning, xlim=(0.5, metrics["length"].max() + 0.5))
-    axes.set_title(f"trained on the shaded lengths, 1 to {train_length}", fontsize="small")
-    if (metrics[metric].dropna() > 0).all():
-        axes.set_yscale("log")
     save_picture(figure, "path", path)
     return figure

@@ -6,9 +6,6 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor
 
-from synthlab.errors import InputError
-from synthlab.runs.argument_checks import check_arguments
-
 
 class Probe(NamedTuple):
     """A linear map from activations to a number, as ``fit_probe`` fits it."""
@@ -16,54 +13,27 @@ class Probe(NamedTuple):
     weight: Float[Tensor, " D"]
     offset: float
 
-    @check_arguments
     def predict(self, features: Real[Tensor, "N D"]) -> Float[Tensor, " N"]:
-        """Return the probe's prediction for each row, in double precision.
-
-        Raises InputError for rows of another width.
-        """
-        if features.shape[1] != len(self.weight):
-            raise InputError(f"features: have {features.shape[1]} columns; must be {len(self.weight)}, as fitted")
+        """Return the probe's prediction for each row, in double precision."""
         return features.double() @ self.weight + self.offset
 
-    @check_arguments
     def r2(self, features: Real[Tensor, "N D"], targets: Real[Tensor, " N"]) -> float:
         """Return the fraction of the variance of ``targets`` that the probe explains.
 
         It is 1 for all of it, 0 for no more than their mean, negative for less, and NaN if all targets are equal.
-        Raises InputError unless there is a target for each row.
         """
         targets = targets.double()
         residual, total = (targets - self.predict(features)).square().sum(), (targets - targets.mean()).square().sum()
         return float(1 - residual / total) if total else float("nan")
 
 
-@check_arguments
 def fit_probe(features: Real[Tensor, "N D"], targets: Real[Tensor, " N"]) -> Probe:
     """Fit a linear probe by least squares; if several fit equally well, the one with the smallest coefficients.
 
-    Score it on sequences other than those it is fitted to (``Probe.r2``).
-
-    Args:
-        features: Activations, a row for each sequence, such as ``activations["resid_post", 0][:, -1]``.
-        targets: The number to predict from each row.
-
-    Raises:
-        InputError: The rows are empty, do not match the targets in number, or not all numbers are finite.
-
-    Example:
-        >>> import torch
-        >>> from synthlab.inspection import fit_probe
-        >>> features = torch.tensor([[0.0, 1.0], [1.0, 1.0], [2.0, 5.0], [3.0, 1.0]])
-        >>> probe = fit_probe(features, 2 * features[:, 0] + 1)
-        >>> [round(value + 1, 6) for value in probe.weight.tolist()], round(probe.offset, 6)
-        ([3.0, 1.0], 1.0)
+    ``features`` are activations, a row for each sequence, such as ``activations["resid_post", 0][:, -1]``, and
+    ``targets`` the number to predict from each. Score it on sequences other than those it is fitted to (``Probe.r2``).
     """
-    if not features.numel():
-        raise InputError(f"features: of shape {list(features.shape)}; must be one or more")
     features, targets = features.double().cpu(), targets.double().cpu()
-    if not (features.isfinite().all() and targets.isfinite().all()):
-        raise InputError("features: not all numbers are finite, or not all targets are")
     # Centred, so that only the slopes are made small, not the offset.
     middle, mean = features.mean(0), targets.mean()
     weight = torch.linalg.lstsq(features - middle, (targets - mean)[:, None], driver="gelsd").solution.squeeze(1)

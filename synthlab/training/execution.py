@@ -9,7 +9,8 @@ training steps; runs of other shapes train alone. Evaluation takes one model at 
 import platform
 import time
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -22,7 +23,7 @@ from synthlab.runs.sources import name_own_classes
 from synthlab.storage.records import Record
 from synthlab.training.devices import count_cores, find_device, use_one_thread
 from synthlab.training.loop import Observer, Training, train_ensemble
-from synthlab.training.weights import Checkpoints
+from synthlab.training.weights import weights_file
 
 # Number of models in a trial: alignments in memory repeat after four models, 16 bytes apart. Number of training steps:
 # a difference in the gradient shows in the parameters after one step, and in the loss of the next.
@@ -48,9 +49,7 @@ def execute_together(
     device = find_device(device)
     started, surroundings, family = time.time(), environment(device), configs[0].load_family()
     with use_one_thread(), name_own_classes(configs[0].model_dump()):
-        ensemble = initialize(configs, device)
-        checkpoints = Checkpoints(ensemble, configs, keep)
-        trainings = family.train_models(ensemble, configs, checkpoints.observer(observe), device)
+        ensemble, trainings, weights = train_together(configs, observe, device, keep)
         trained = time.time()
         nothing: pd.DataFrame = pd.DataFrame(columns=["length", *configs[0].measures().metrics])
         tested: dict[int, tuple[pd.DataFrame, pd.DataFrame | None]] = dict.fromkeys(
@@ -60,7 +59,6 @@ def execute_together(
         for part in _plan_tests(configs, finite, device):
             tables = family.evaluate_models(ensemble, part, [configs[index] for index in part])
             tested |= zip(part, tables, strict=True)
-        weights = {index: checkpoints.select_files(index) for index in finite}
     surroundings |= {
         "stacked": len(configs),
         "train_seconds": (trained - started) / len(configs),
@@ -69,17 +67,42 @@ def execute_together(
     return [
         Record(
             config=config,
-            metrics=metrics,
-            training=curve(training),
-            outputs=outputs,
-            weights=weights.get(index, {}),
+            metrics=tested[index][0],
+            training=tabulate_curve(training),
+            outputs=tested[index][1],
+            weights=weights[index] if index in finite else {},
             diverged_at=training.diverged_at,
             environment=surroundings,
         )
-        for index, (config, training, (metrics, outputs)) in enumerate(
-            zip(configs, trainings, tested.values(), strict=True)
-        )
+        for index, (config, training) in enumerate(zip(configs, trainings, strict=True))
     ]
+
+
+def train_together(
+    configs: Sequence[Run], observe: Observer | None = None, device: str = "cpu", keep: Collection[int] = ()
+) -> tuple[nn.Module, list[Training], list[dict[int, Callable[[], bytes]]]]:
+    """Return the trained models of runs of one shape, as one ensemble, and of each its curve and files of weights.
+
+    There is a file for each of the steps ``keep``.
+    """
+    ensemble, last = initialize(configs, device), configs[0].steps
+    weights: list[dict[int, Callable[[], bytes]]] = [{} for _ in configs]
+
+    def collect_weights(step: int) -> None:
+        if step in keep:
+            for index, files in enumerate(weights):
+                # A partial can be pickled, a lambda cannot.
+                files[step] = partial(bytes, weights_file(ensemble, index, len(configs)))
+
+    def watch(step: int, losses: list[float]) -> None:
+        if step != last:  # the last weights are collected at the end: a model may be changed after training
+            collect_weights(step)
+        if observe is not None:
+            observe(step, losses)
+
+    trainings = configs[0].load_family().train_models(ensemble, configs, watch, device)
+    collect_weights(last)
+    return ensemble, trainings, weights
 
 
 def _plan_tests(configs: Sequence[Run], indices: Sequence[int], device: str) -> list[list[int]]:
@@ -100,8 +123,7 @@ def fit(
     configs: Sequence[Run], observe: Observer | None = None, device: str = "cpu"
 ) -> tuple[nn.Module, list[Training]]:
     """Return the trained models of runs of one shape, as one ensemble, and the training curve of each."""
-    ensemble = initialize(configs, device)
-    return ensemble, configs[0].load_family().train_models(ensemble, configs, observe, device)
+    return train_together(configs, observe, device)[:2]
 
 
 def initialize(configs: Sequence[Run], device: str = "cpu") -> nn.Module:
@@ -111,23 +133,20 @@ def initialize(configs: Sequence[Run], device: str = "cpu") -> nn.Module:
     return configs[0].load_family().build_models(configs).to(device)
 
 
-def curve(training: Training) -> pd.DataFrame:
+def tabulate_curve(training: Training) -> pd.DataFrame:
     """Return a training curve as the table of a record."""
     return pd.DataFrame({"step": training.steps, "loss": training.losses, **training.learned})
 
 
-def _version() -> str:
-    try:
-        return version("synthlab")
-    except PackageNotFoundError:
-        return "a checkout, not installed"
-
-
 def environment(device: str = "cpu") -> dict[str, Any]:
     """Return the versions, device and machine of a run, and its start time."""
+    try:
+        lab = version("synthlab")
+    except PackageNotFoundError:
+        lab = "a checkout, not installed"
     return {
         "device": device if device == "cpu" else torch.cuda.get_device_name(device),
-        "synthlab": _version(),
+        "synthlab": lab,
         "torch": torch.__version__,
         "python": platform.python_version(),
         "machine": platform.machine(),
@@ -159,9 +178,7 @@ def is_exact(configs: Sequence[Run]) -> bool:
             try:
                 alone = [values for config in tried for values in _trial([config])]
                 _exact[shape, len(tried)] = all(map(torch.equal, _trial(tried), alone))
-            except KeyboardInterrupt:
-                raise
-            except BaseException:  # a user's class may raise anything; training reports it
+            except Exception:  # training reports it
                 return False
     return _exact[shape, len(tried)]
 

@@ -6,7 +6,7 @@ The class of its runs names it (``Run.load_family``), and has its measures. See 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,30 +14,8 @@ from torch import Tensor, nn
 
 from synthlab.models.laws import Law
 from synthlab.runs.registry import Registry
-from synthlab.storage.records import Record
-from synthlab.training.loop import Observer, Training
+from synthlab.training.loop import Training
 from synthlab.training.trained import TrainedModel
-
-
-class Trainer(Protocol):
-    """The type of ``Family.train_models``."""
-
-    def __call__(
-        self, ensemble: nn.Module, /, configs: Sequence[Any], observe: Observer | None = None, device: str = "cpu"
-    ) -> list[Training]: ...
-
-
-class Objective(Protocol):
-    """The type of ``Family.make_objective``."""
-
-    def __call__(self, ensemble: nn.Module, /, configs: Sequence[Any], device: str = "cpu") -> Callable[[], Tensor]: ...
-
-
-class Opener(Protocol):
-    """The type of ``Family.open_model``."""
-
-    def __call__(self, record: Record, step: int | None = None) -> TrainedModel: ...
-
 
 Tables = tuple[pd.DataFrame, pd.DataFrame | None]
 Evaluate = Callable[[nn.Module, Sequence[int], Sequence[Any]], Sequence[Tables]]
@@ -68,15 +46,15 @@ class Family:
             tested; it builds no model.
         build_models: Initializes the models of runs of one shape as one ensemble: parameters have a leading dimension
             of models.
-        make_objective: Returns a function that returns the losses [E] on the next batch, of the models' training or of
-            their first training.
-        train_models: Trains initialized models, in place; returns the training curve of each. ``observe`` is called at
-            each point of the curve. At the points of ``Run.checkpoints`` it may inspect ``ensemble``, which then has
-            the parameters of that step.
+        make_objective: Of an ensemble, its configs and a device, returns a function that returns the losses [E] on the
+            next batch, of the models' training or of their first training.
+        train_models: Trains the models of an ensemble in place, given their configs, ``observe`` (an Observer or None)
+            and a device; returns the training curve of each. ``observe`` is called at each point of the curve. At the
+            points of ``Run.checkpoints`` it may inspect the ensemble, which then has the parameters of that step.
         evaluate_models: Returns, for each of some models of an ensemble, the metrics of ``Run.measures`` by test
             length (column ``length``); and a table of whatever else is recorded, or None. The models are given by their
             indices and configs, which differ in seeds and protocols only.
-        open_model: Returns the trained model of a finished run, or the model as it was after ``step`` (see
+        open_model: Returns the trained model of the record of a finished run, or the model as it was after a step (see
             ``Record.model``).
         measure_laws: Yields the laws that the classes of a run keep: models, encodings, maps.
         find_chance: Returns the primary metric of a model that ignores its input, for each row of a record's metrics;
@@ -86,9 +64,9 @@ class Family:
     groups: Mapping[str, Registry[Any]]
     complete: Callable[[Any], Any]
     build_models: Callable[[Sequence[Any]], nn.Module]
-    make_objective: Objective
-    train_models: Trainer
+    make_objective: Callable[..., Callable[[], Tensor]]
+    train_models: Callable[..., list[Training]]
     evaluate_models: Evaluate
-    open_model: Opener
+    open_model: Callable[..., TrainedModel]
     measure_laws: Callable[[Any], Iterator[Law]] = lambda config: iter(())
     find_chance: Callable[[Any, pd.DataFrame], Sequence[float] | None] = lambda config, metrics: None

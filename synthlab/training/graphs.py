@@ -115,25 +115,21 @@ def _hold(inputs: Inputs) -> list[Tensor | None]:
 
 @runtime_checkable
 class Replayable(Protocol):
-    """An objective that draws its inputs apart, and computes the losses [E] from them by the same operations."""
+    """An objective that draws its inputs apart, and computes the losses [E] from them by the same operations.
+
+    ``model`` is the ensemble. If ``is_static``, the operations depend on the shapes of the inputs alone. ``draw``
+    returns the inputs of the next step, on the device of the ensemble; a call without inputs draws them itself.
+    """
 
     @property
-    def model(self) -> nn.Module:
-        """The ensemble."""
-        ...
+    def model(self) -> nn.Module: ...
 
     @property
-    def is_static(self) -> bool:
-        """True if the operations depend on the shapes of the inputs alone."""
-        ...
+    def is_static(self) -> bool: ...
 
-    def draw(self) -> Inputs:
-        """Return the inputs of the next step, on the device of the ensemble."""
-        ...
+    def draw(self) -> Inputs: ...
 
-    def __call__(self, *inputs: Tensor | None) -> Tensor:
-        """Return the losses on ``inputs``, or on those of the next step if none are given."""
-        ...
+    def __call__(self, *inputs: Tensor | None) -> Tensor: ...
 
 
 def pays(work: int, inputs: Inputs) -> bool:

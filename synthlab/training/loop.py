@@ -69,13 +69,14 @@ def train_ensemble(
         optimizer.update()
         return losses.detach()
 
-    replays = rows.values.is_cuda and not protocol.has_own_optimizer
     curves = [Training([], [], None) for _ in protocols]
     pending: list[Tensor] = []
     step = 0
-    work = rows.values.numel() * protocol.steps
-    on_gpu = replay(objective, update, work) if replays and isinstance(objective, Replayable) else None
-    with on_gpu or nullcontext(lambda: update(objective())) as take:
+    if rows.values.is_cuda and not protocol.has_own_optimizer and isinstance(objective, Replayable):
+        steps = replay(objective, update, work=rows.values.numel() * protocol.steps)
+    else:
+        steps = nullcontext(lambda: update(objective()))
+    with steps as take:
         for step in range(1, protocol.steps + 1):
             optimizer.set_rate(step)
             pending.append(take())

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +19,8 @@ from synthlab.runs.registry import find_class
 from synthlab.runs.run import Protocol
 
 ALIGNMENT = 16  # 16 floats are 64 bytes: the widest vectors, on which matrix products are fastest
+ADAM: dict[str, Any] = {"amsgrad": False, "eps": 1e-8}
+SGD: dict[str, Any] = {"dampening": 0.0, "nesterov": False}
 TINY = 1e-6  # added to a norm before dividing by it, as torch.nn.utils.clip_grad_norm_ does
 
 
@@ -64,8 +66,7 @@ def is_matrix(parameter: Tensor, models: int) -> bool:
 def learning_rate(step: int, protocol: Protocol, peak: float | None = None) -> float:
     """Return the learning rate of ``step`` (from 1): linear warm-up to ``peak``, then the protocol's schedule.
 
-    ``peak`` is by default the protocol's learning rate. The schedule is ``cosine`` or ``linear`` decay to 0, or
-    ``constant``.
+    ``peak`` is by default the protocol's learning rate. Schedules are cosine or linear decay to 0, or constant.
     """
     peak = protocol.lr if peak is None else peak
     warmup = round(protocol.warmup * protocol.steps)
@@ -86,6 +87,18 @@ def clip_gradients(gradients: Tensor, largest: float) -> None:
     """
     norms = torch.stack([torch.linalg.vector_norm(row) for row in gradients])
     gradients.mul_((largest / (norms + TINY)).clamp(max=1.0).unsqueeze(1))
+
+
+@dataclass
+class _Group:
+    """Rows with one learning rate, their gradients, and their optimizer state."""
+
+    lr: float
+    rows: Tensor
+    gradients: Tensor
+    count: Tensor  # the number of steps so far, for Adam's bias correction
+    rate: float | Tensor  # the learning rate of the next step, on a GPU in its memory
+    state: list[Tensor] = field(default_factory=list)
 
 
 class RowOptimizer:
@@ -117,53 +130,26 @@ class RowOptimizer:
 
     def update(self) -> None:
         """Take a step with the current gradients and learning rate."""
+        protocol = self.protocol
         for group in self.groups:
-            if self.protocol.weight_decay:
-                group.rows.mul_(1 - group.rate * self.protocol.weight_decay * self.rows.decayed)
-            (self._sgd if self.protocol.optimizer == "sgd" else self._adam)(group, group.rate)
-
-    def _adam(self, group: "_Group", lr: float | Tensor) -> None:
-        if not group.state:
-            group.state = [torch.zeros_like(group.rows), torch.zeros_like(group.rows)]
-        mean, square = group.state
-        adam(
-            *([group.rows], [group.gradients], [mean], [square], [], [group.count]),
-            fused=True,
-            capturable=isinstance(lr, Tensor),
-            amsgrad=False,
-            beta1=self.protocol.momentum,
-            beta2=self.protocol.beta2,
-            lr=lr,
-            weight_decay=0.0,
-            eps=1e-8,
-            maximize=False,
-        )
-
-    def _sgd(self, group: "_Group", lr: float | Tensor) -> None:
-        momentum: list[Tensor | None] = [*group.state] or [None]
-        sgd(
-            *([group.rows], [group.gradients], momentum),
-            fused=True,
-            weight_decay=0.0,
-            momentum=self.protocol.momentum,
-            lr=lr,  # pyright: ignore[reportArgumentType]  # fused SGD takes a tensor, which its annotation leaves out
-            dampening=0.0,
-            nesterov=False,
-            maximize=False,
-        )
-        group.state = [buffer for buffer in momentum if buffer is not None]
-
-
-@dataclass
-class _Group:
-    """Rows with one learning rate, their gradients, and their optimizer state."""
-
-    lr: float
-    rows: Tensor
-    gradients: Tensor
-    count: Tensor  # the number of steps so far, for Adam's bias correction
-    rate: float | Tensor  # the learning rate of the next step, on a GPU in its memory
-    state: list[Tensor] = field(default_factory=list)
+            if protocol.weight_decay:
+                group.rows.mul_(1 - group.rate * protocol.weight_decay * self.rows.decayed)
+            how: dict[str, Any] = {"lr": group.rate, "weight_decay": 0.0, "maximize": False, "fused": True}
+            if protocol.optimizer == "sgd":
+                momentum: list[Tensor | None] = [*group.state] or [None]
+                sgd([group.rows], [group.gradients], momentum, momentum=protocol.momentum, **how, **SGD)
+                group.state = [buffer for buffer in momentum if buffer is not None]
+            else:
+                group.state = group.state or [torch.zeros_like(group.rows), torch.zeros_like(group.rows)]
+                mean, square = group.state
+                adam(
+                    *([group.rows], [group.gradients], [mean], [square], [], [group.count]),
+                    capturable=isinstance(group.rate, Tensor),
+                    beta1=protocol.momentum,
+                    beta2=protocol.beta2,
+                    **how,
+                    **ADAM,
+                )
 
 
 class OwnOptimizer:

@@ -12,19 +12,18 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from synthlab.errors import InputError
-from synthlab.inspection.hooked import Activations, HookedTransformer, run_with_cache, run_with_hooks
+from synthlab.inspection.hooked import Activations, HookedTransformer, run_with_cache
 from synthlab.models.transformer import Decoder
 from synthlab.runs.argument_checks import check_arguments, shorten
-from synthlab.runs.registry import describe_unknown, find_changed, forbid_imports, show
+from synthlab.runs.registry import find_changed, forbid_imports, show
 from synthlab.storage.records import Record
 from synthlab.storage.weights import check_step
-from synthlab.training.retraining import train_again
+from synthlab.training.devices import use_one_thread
+from synthlab.training.execution import tabulate_curve, train_together
 from synthlab.training.weights import load_weights
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-ALLOWED = "a list of texts or an integer tensor [N, L]"  # valid sequences, in errors
 
 
 class Prediction(NamedTuple):
@@ -61,20 +60,31 @@ class TrainedModel(ABC):
         self.record = record
         self.step = config.steps if step is None else check_step(step, config, f"step={show(step)}")
         with forbid_imports():
-            self._warn_of_changes()
+            changed = ", ".join(find_changed(config.model_dump()))
+            if changed:
+                warnings.warn(
+                    f"record {config.id}: {changed} has another source now than when the run was recorded; the model "
+                    "runs the present one",
+                    stacklevel=5,  # the caller of Record.model or load_model, each of which calls open_model
+                )
             self.module = self.build()
-            kept = record.weights.get(self.step)
-            weights = train_again(record, self.step) if kept is None else kept()
+            weights = record.weights[self.step]() if self.step in record.weights else self._train_again()
         load_weights(self.module, weights, f"the weights of record {config.id} after step {self.step}")
 
-    def _warn_of_changes(self) -> None:
-        changed = ", ".join(find_changed(self.record.config.model_dump()))
-        if changed:
+    def _train_again(self) -> bytes:
+        """Return the file of the weights, which were not saved, by training again."""
+        record = self.record
+        with use_one_thread():
+            _, [training], [weights] = train_together([record.config], keep=[self.step])
+        if training.diverged_at is not None:
+            raise InputError(f"record {record.config.id}: trained again, the run diverges: there is no model")
+        if not tabulate_curve(training).equals(record.training):
             warnings.warn(
-                f"record {self.record.config.id}: {changed} has another source now than when the run was recorded; the "
-                "model runs the present one",
-                stacklevel=6,  # the caller of Record.model or load_model, each of which calls open_model
+                f"record {record.config.id}: trained again, the model has another training curve than recorded; the "
+                "record may be of another machine or version of torch",
+                stacklevel=6,
             )
+        return weights[self.step]()
 
     def build(self) -> nn.Module:
         """Return a model of the run's architecture, with initial weights.
@@ -131,14 +141,6 @@ class TrainedModel(ABC):
         """``module``, called with whole sequences of tokens; with a hook point at each place of docs/reference.md.
 
         Raises InputError for a model that is not a decoder of the lab.
-
-        Example:
-            >>> import torch, synthlab
-            >>> short = {"steps": 2, "batch": 4, "record_every": 1}  # 2 training steps, to be quick
-            >>> model = synthlab.train(task="sum", protocol=short, progress=False)
-            >>> tokens = torch.tensor([[2, 0, 1, 1, 0, 3]])  # BOS, the symbols, EOS
-            >>> model.hooked(tokens)[0, -1].allclose(model.predict(["0110"]).output)
-            True
         """
         if not isinstance(self.module, Decoder):
             kind = type(self.module).__name__
@@ -161,24 +163,19 @@ class TrainedModel(ABC):
         Raises:
             InputError: As ``predict`` and ``hooked`` raise it; or the sequences differ in length, a name is unknown, or
                 a hook returns a wrong shape.
-
-        Example:
-            >>> import synthlab
-            >>> short = {"steps": 2, "batch": 4, "record_every": 1}  # 2 training steps, to be quick
-            >>> model = synthlab.train(task="sum", protocol=short, progress=False)
-            >>> prediction, activations = model.run_with_cache(["0110", "1111"])
-            >>> list(activations["blocks.0.attn.hook_pattern"].shape)  # sequences, heads, queries, keys
-            [2, 4, 6, 6]
         """
-        hooked, tokens, positions = self._prepare_hooked(sequences)
+        x, lengths = self._symbols(sequences)
+        if len(lengths.unique()) != 1:
+            found = ", ".join(map(str, sorted(set(lengths.tolist()))))
+            raise InputError(f"sequences: have lengths {found}; must have one length, to be inspected together")
+        hooked, (tokens, positions) = self.hooked, self.tokens(x)
         outputs, values = run_with_cache(hooked, tokens, positions, hooks)
         texts = [list(map(self.token_text, row)) for row in tokens.tolist()]
         return self.prediction(outputs), Activations(values, texts)
 
-    @check_arguments
     def run_with_hooks(self, sequences: Any, hooks: Iterable[Any]) -> Prediction:
         """Return the prediction with the changes of ``hooks``. Arguments and errors are those of ``run_with_cache``."""
-        return self.prediction(run_with_hooks(*self._prepare_hooked(sequences), hooks))
+        return self.run_with_cache(sequences, hooks)[0]
 
     @check_arguments
     def plot_attention(self, sequence: str | Tensor, path: str | os.PathLike[str] | None = None) -> "Figure":
@@ -195,41 +192,23 @@ class TrainedModel(ABC):
 
         return attention(self.run_with_cache([sequence] if isinstance(sequence, str) else sequence)[1], path)
 
-    @check_arguments
-    def plot_error(self, metric: str | None = None, path: str | os.PathLike[str] | None = None) -> "Figure":
-        """Plot a metric of the record against length, with the training lengths shaded.
-
-        Args:
-            metric: A metric of the record. None plots the primary one: ``mse``, ``exact`` or ``loss``.
-            path: Where to save the picture; the suffix decides the format. None saves none.
-
-        Raises:
-            InputError: The record does not have the metric.
-        """
-        from synthlab.inspection.pictures import plot_by_length
-
-        config = self.record.config
-        measures = config.measures()
-        known = {name: each.label for name, each in measures.metrics.items() if name in self.record.metrics}
-        metric = measures.primary if metric is None else metric
-        if metric not in known:
-            raise InputError(describe_unknown("metric", metric, known))
-        return plot_by_length(self.record.metrics, metric, known[metric], config.train_length, path)
-
-    def _prepare_hooked(
-        self, sequences: Any
-    ) -> tuple[HookedTransformer, Int[Tensor, "N T"], Int[Tensor, "N T"] | None]:
-        """Return the inputs of hooked runs: the module, the tokens of sequences of one length, and their positions."""
-        x, lengths = self._symbols(sequences)
-        if len(lengths.unique()) != 1:
-            found = ", ".join(map(str, sorted(set(lengths.tolist()))))
-            raise InputError(f"sequences: have lengths {found}; must have one length, to be inspected together")
-        hooked = self.hooked
-        return (hooked, *self.tokens(x))
-
     def _symbols(self, sequences: Any) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
         """Return the symbols of each sequence, right-padded with zeros, and the lengths. Raises InputError."""
-        x, lengths = self._rows(sequences) if isinstance(sequences, Tensor) else self._pad(sequences)
+        if isinstance(sequences, Tensor):
+            x, kind = sequences, sequences.dtype
+            if x.dim() != 2 or not x.numel() or kind.is_floating_point or kind.is_complex or kind == torch.bool:
+                raise InputError(f"sequences: {kind} of shape {list(x.shape)}; must be integers [N, L], one or more")
+            x, lengths = x.long(), torch.full((len(x),), x.shape[1])
+        else:
+            texts = [sequences] if isinstance(sequences, str) else list(sequences)
+            if isinstance(sequences, str) or not all(isinstance(text, str) for text in texts):
+                allowed = "a list of texts or an integer tensor [N, L]"
+                raise InputError(f"sequences={shorten(sequences)}: must be {allowed}")
+            rows = [torch.tensor(self.encode(text), dtype=torch.long) for text in texts]
+            lengths = torch.tensor([len(row) for row in rows], dtype=torch.long)
+            if not rows or not lengths.all():
+                raise InputError("sequences: must be one or more, with one symbol or more each")
+            x = pad_sequence(rows, batch_first=True)
         symbols, longest = self.limits()
         if not 0 <= int(x.min()) <= int(x.max()) < symbols:
             raise InputError(f"sequences: have symbols from {x.min()} to {x.max()}; must be 0 to {symbols - 1}")
@@ -237,22 +216,3 @@ class TrainedModel(ABC):
             encoding = self.record.config.encoding["name"]
             raise InputError(f"sequences: one has {x.shape[1]} symbols; encoding={encoding} takes {longest:g}")
         return x, lengths
-
-    def _rows(self, x: Tensor) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
-        """Return sequences given as a tensor, and their lengths."""
-        if x.dim() != 2 or not x.numel() or x.is_floating_point() or x.is_complex() or x.dtype == torch.bool:
-            raise InputError(f"sequences: {x.dtype} of shape {list(x.shape)}; must be integers [N, L], one or more")
-        return x.long(), torch.full((len(x),), x.shape[1])
-
-    def _pad(self, sequences: Any) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
-        """Return the symbols of all texts, right-padded with zeros, and the lengths."""
-        texts: list[Any] = (
-            list(sequences) if isinstance(sequences, Iterable) and not isinstance(sequences, str) else [None]
-        )
-        if not all(isinstance(text, str) for text in texts):
-            raise InputError(f"sequences={shorten(sequences)}: must be {ALLOWED}")
-        rows = [torch.tensor(self.encode(text), dtype=torch.long) for text in texts]
-        lengths = torch.tensor([len(row) for row in rows], dtype=torch.long)
-        if not rows or not lengths.all():
-            raise InputError("sequences: must be one or more, with one symbol or more each")
-        return pad_sequence(rows, batch_first=True), lengths

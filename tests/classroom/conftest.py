@@ -4,7 +4,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from classroom.choices import Chooser
-from classroom.lessons.lesson import Lessons
+from classroom.lessons import Lessons
 from classroom.server import Settings, read_config
 from support.fake_page import Window
 from synthlab.runs.composition import conf_dir

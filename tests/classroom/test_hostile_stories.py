@@ -13,7 +13,6 @@ def lesson(every="{}", run="{task: mean}"):
     ("story", "line"),
     [
         (f"{lesson()}\nhydra: {{callbacks: {{x: {{_target_: mine.run}}}}}}\n", "hydra={'callbacks': "),
-        (f"{lesson()}\ndefaults: [/other@_global_, _self_]\n", "defaults=['/other@_global_', '_self_']: unknown key"),
         (lesson(run="{task: '${oc.env:HOME}'}"), "lessons.a.runs: task=${oc.env:HOME}: names a class"),
         (lesson(every="{outrep: 'mine:Map'}"), "every: outrep=mine:Map: names a class"),
         (lesson(every="{hydra.verbose: true}"), "every: hydra.verbose: is no setting of a run"),
@@ -30,8 +29,3 @@ def test_a_story_runs_no_code(invoke, tmp_path, monkeypatch, story, line):
     assert line in outcome.err
     assert outcome.err.count("\n") == 1
     assert not (tmp_path / "written").exists()
-
-
-def test_a_story_that_is_not_there_is_named(invoke):
-    outcome = invoke("walkthrough", "story=/nowhere.yaml")
-    assert "story=/nowhere.yaml: cannot be read (FileNotFoundError: " in outcome.err

@@ -53,7 +53,7 @@ def test_clear_takes_everything_away(window):
     window.press("Clear")
     window.hear(progress(1), progress(1, "stopped"))
     assert (len(window.page.runs), window.drawn) == (0, set())
-    assert [window.page.board.answers.dots.data["x"], window.page.board.sequence.truth.data["x"]] == [[], []]
+    assert [window.page.board.plain.dots.data["x"], window.page.board.sequence.truth.data["x"]] == [[], []]
     assert window.asked(Forget)
     window.press("Mean works")
     window.trains(2)
@@ -116,7 +116,7 @@ def test_a_process_that_does_not_stop_is_replaced(window):
 
 def test_an_error_of_the_page_is_one_line(window, monkeypatch, capsys):
     window.press("Length fails")
-    monkeypatch.setattr(window.page.board.answers, "update", lambda *_: 1 / 0)
+    monkeypatch.setattr(window.page.board.plain, "update", lambda *_: 1 / 0)
     window.trains(1)
     assert "The page made a mistake (ZeroDivisionError" in window.page.board.message.text
     assert "Traceback" not in capsys.readouterr().err

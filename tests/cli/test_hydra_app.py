@@ -61,7 +61,7 @@ def test_bad_input_is_refused_in_one_line_with_status_2_before_training(invoke, 
 
 @pytest.mark.parametrize(
     "command",
-    ["synthlab run", "synthlab sweep", "figures", "experiments long_short_alignment", "theory", "walkthrough"],
+    ["synthlab run", "synthlab sweep", "figures", "experiments long_short_alignment", "theory"],
 )
 def test_every_command_refuses_settings_before_it_trains(invoke, tmp_path, monkeypatch, command):
     monkeypatch.setattr(torch.Tensor, "backward", None)  # would raise

@@ -34,7 +34,7 @@ from synthlab.sweeps.sweep_grid import grid
 TEXTS = [*pages(), ROOT / "CONTRIBUTING.md"]
 # The config that a command composes.
 HYDRA = {"run": "config", "sweep": "config", "figures": "study", "demo": "classroom"}
-HYDRA |= {name: name for name in ("study", "theory", "walkthrough", "extend", "evaluate")}
+HYDRA |= {name: name for name in ("study", "theory", "extend", "evaluate")}
 TABLES = ("collect", "compare")
 OTHERS = ("bench",)  # takes no settings
 MODULES = {
@@ -42,7 +42,6 @@ MODULES = {
     "experiments": "study",
     "theory": "theory",
     "classroom": "demo",
-    "classroom.lessons.walkthrough": "walkthrough",
 }
 
 

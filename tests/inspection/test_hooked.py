@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from support.models import KINDS, LENGTH, model, symbols
-from synthlab.inspection.hooked import HookedTransformer, added_logits, run_with_cache
+from synthlab.inspection.hooked import HookedTransformer, run_with_cache
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.packing import with_ends
 from synthlab.models.reference import read
@@ -68,12 +68,3 @@ def test_attention_scores_of_linear_attention_are_its_weights():
     products = torch.einsum("bqhd,bkhd->bhqk", values["blocks.0.attn.hook_q"], values["blocks.0.attn.hook_k"])
     seen = torch.arange(1, LENGTH + 3).unsqueeze(-1)
     torch.testing.assert_close(pattern[..., SEEN], (products / seen)[..., SEEN])
-
-
-@pytest.mark.parametrize("name", ENCODINGS)
-def test_an_encoding_adds_only_to_what_a_token_sees(name):
-    added = added_logits(model(name), TOKENS)
-    assert added.shape == (5, 4, LENGTH + 2, LENGTH + 2)
-    assert added[..., SEEN].isfinite().all()
-    assert (added[..., ~SEEN] == -math.inf).all()
-    assert (added[..., SEEN].abs().max() > 0) == (name != "nope")

@@ -80,18 +80,9 @@ def test_hooks_are_gone_afterwards_even_after_an_error():
     assert not any(point._forward_hooks for point in net.hook_points().values())
 
 
-@pytest.mark.parametrize(
-    ("hook", "message"),
-    [
-        (zero_head(2, 0), "name=blocks.2.attn.hook_z: unknown"),
-        (("hook_embed", lambda values, _: values[:1]), r"hook at hook_embed: gives \[1, 11, 16\] of .*; must be"),
-        (patch({"hook_embed": torch.zeros(1, 2, 3)}, "hook_embed"), "patch at hook_embed: "),
-        (3, "hooks: "),
-    ],
-)
-def test_what_does_not_fit_is_refused_in_one_line(hook, message):
-    with pytest.raises(InputError, match=message):
-        outputs(model(), [hook])
+def test_an_unknown_place_is_refused():
+    with pytest.raises(InputError, match=r"^name=blocks.2.attn.hook_z: unknown"):
+        outputs(model(), [zero_head(2, 0)])
 
 
 def test_a_probe_by_hand():

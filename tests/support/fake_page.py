@@ -3,13 +3,12 @@
 from bokeh.document import Document
 from bokeh.events import ButtonClick
 
-from classroom.charts.views import Dots, Reading, View
-from classroom.messages import Begun, Progress, Request, Stop
+from classroom.messages import Begun, Dots, Progress, Reading, Request, Stop, View
 from classroom.page import Options, Page
 from classroom.worker import Gone
 
 TEST_LENGTH, TRAIN_LENGTH = 6, 3
-READING = Reading("011011", 2, [1.0] * 6, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [[0.25] * 4], [[[0.0] * 4] * 4])
+READING = Reading("011011", 2, [1.0] * 6, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [[0.25] * 4])
 
 
 class FakeWorker:
@@ -101,9 +100,8 @@ def progress(number: int, state: str = "training", error: float = 0.5) -> Progre
 
 
 def view(error: float = 0.5) -> View:
-    truth = [float(length) for length in range(1, TEST_LENGTH + 1)]
     dots = [
         Dots(length, [float(length)] * 3, [length + 0.5] * 3, [float(length)] * 3, [length + 0.5] * 3)
         for length in (1, 3, 6)
     ]
-    return View([error] * TEST_LENGTH, truth, truth, dots)
+    return View([error] * TEST_LENGTH, dots)

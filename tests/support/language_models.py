@@ -31,7 +31,7 @@ def tiny(kind: str = "Llama", scale: float = 1.0, layers: int = 2, **parameters:
         config = hf.transformers.GPT2Config(n_embd=16, n_layer=2, n_head=2, n_positions=64, **parameters, **shared)
         model = hf.transformers.GPT2LMHeadModel(config)
     else:
-        config = getattr(hf.transformers, f"{kind}Run")(rope_parameters=rope | parameters, **shared, **sizes)
+        config = getattr(hf.transformers, f"{kind}Config")(rope_parameters=rope | parameters, **shared, **sizes)
         model = getattr(hf.transformers, f"{kind}ForCausalLM")(config)
     with torch.no_grad():
         for parameter in model.parameters():

@@ -7,7 +7,6 @@ import torch
 from support.configs import composed
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Dims, Encoding
-from synthlab.models.encodings.rope import RoPE
 from synthlab.models.transformer import Transformer
 from synthlab.rng import stream
 
@@ -38,12 +37,3 @@ def model(encoding: str = "nope", models: int = 1, made: type[Transformer] = Tra
 
 def symbols(models: int = 1, rows: int = 5) -> torch.Tensor:
     return torch.randint(0, 2, (models, rows, LENGTH), generator=torch.Generator().manual_seed(0))
-
-
-def turned_products(encoding: RoPE, q: torch.Tensor, k: torch.Tensor, relative: torch.Tensor) -> torch.Tensor:
-    """The product of each query, turned by its relative position, and each key: pairs of dimensions as complex
-    numbers, [..., Q, K] from [..., Q, d] and [..., K, d]."""
-    q, k = (torch.view_as_complex(each.double().unflatten(-1, (-1, 2)).contiguous()) for each in (q, k))
-    angle = relative.double().unsqueeze(-1) * encoding.frequencies(2 * q.shape[-1])
-    turned = q.unsqueeze(-2) * torch.polar(torch.ones_like(angle), angle)
-    return (turned * k.unsqueeze(-3).conj()).real.sum(-1).to(torch.get_default_dtype())

@@ -10,7 +10,10 @@ from sympy import Matrix, Rational
 
 import theory
 from synthlab.errors import InputError
+from synthlab.runs.composition import compose
+from synthlab.runs.run import resolve
 from theory.closed_forms.formulas import L, N, error_formula, loss_formula, optimum_error_formula, optimum_formula
+from theory.closed_forms.least import least_error
 from theory.closed_forms.linear_attention import TARGETS, expected_error, mixture, training_loss
 from theory.closed_forms.rank_one import Root, _find_lesser, minima
 
@@ -164,3 +167,16 @@ def test_with_bos_shifted_reciprocals_are_exact():
 def test_bad_options_are_refused(options, message):
     with pytest.raises(InputError, match=message):
         theory.optimum("sum", 5, 1, **options)
+
+
+def test_least_error_of_the_theory_by_hand():
+    # Of dimension 1 nothing beats the constant (n + 1) / 2 on the length: 1.5 for lengths 1 and 2.
+    settings = ["task=length", "model=linear", "model.head_dim=1", "train_length=2", "test_length=4"]
+    least, reason = least_error(resolve(compose(settings)))
+    assert (least, reason) == ([0.25, 0.25, 2.25, 6.25], "")
+
+
+def test_where_theory_has_no_error_it_gives_a_reason():
+    least, reason = least_error(resolve(compose(["inputs.p=0.3"])))
+    assert least == []
+    assert reason.startswith("theory: known for inputs=bernoulli with p=0.5 only")

@@ -49,6 +49,16 @@ RUNS = {
     "early stop": (small_sequences, "task=copy", "stop.exact=0.5"),
 }
 gpu_runs = pytest.mark.parametrize("name", RUNS)
+# On a CPU what trains more than what another name tests, or an encoding that is like another, is slow.
+LIKE_OTHERS = ("ntk", "eabf", "yarn", "dynamic_ntk", "longrope", "sinusoidal", "alibi", "leaky_rerope", "partial_rope")
+QUICK = [
+    name
+    for name in RUNS
+    if not name.endswith(LIKE_OTHERS) and not name.startswith(("tuned", "positions", "lora", "longqlora"))
+]
+cpu_runs = pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in RUNS]
+)
 
 
 def test_a_device_that_is_not_there_is_refused(monkeypatch):
@@ -99,7 +109,7 @@ class Copies(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-@gpu_runs
+@cpu_runs
 def test_a_step_copies_nothing_to_the_device_but_its_inputs(name):
     """A CUDA graph can hold no copy."""
     run = make(name)
@@ -119,7 +129,7 @@ def test_a_gpu_gives_the_numbers_of_a_cpu_up_to_rounding(name):
     agree(execute(make(name)), there)
 
 
-@gpu_runs
+@cpu_runs
 def test_models_are_tested_together_as_each_alone(name):
     configs = [make(name, f"seed={seed}") for seed in range(3)]
     family = configs[0].load_family()

@@ -1,6 +1,7 @@
 """Runs side by side have the records that each has alone, to the last bit."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -8,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.configs import EXPLOSIVE, config
-from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
 from synthlab.numbers.construction import build_models
 from synthlab.numbers.family import NUMBERS
@@ -144,6 +144,16 @@ def test_large_runs_share_less_and_long_ones_come_first():
     assert plan_ensembles([*small, long], 1)[0] == [long]
 
 
-def test_a_parameter_without_a_dimension_of_models_is_refused():
-    with pytest.raises(InputError, match=r"Stubborn: parameter vector has shape \(32,\); must begin with the number"):
-        config("encoding.name=support.user_classes:Stubborn")
+@pytest.mark.parametrize(("gib", "sizes"), [(80, [3]), (0.0015, [1, 1, 1])])
+def test_an_ensemble_that_would_not_fit_on_a_gpu_is_split(monkeypatch, gib, sizes):
+    configs = [config(f"seed={seed}", "protocol.batch=100") for seed in range(3)]
+    memory = SimpleNamespace(total_memory=int(gib * 2**30))
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: memory)
+    assert [len(each) for each in plan_ensembles(configs, 1, "cuda")] == sizes
+
+
+def test_a_model_that_does_not_fit_fails_in_one_line(invoke, quick):
+    outcome = invoke("synthlab", *quick, "model.width=16384", "model.depth=1000", "model.mlp_ratio=64.0")
+    assert (outcome.status, outcome.out) == (1, "")
+    assert "MemoryError: there is not enough memory (" in outcome.err
+    assert "Traceback" not in outcome.err

@@ -1,10 +1,12 @@
 import math
-from itertools import pairwise
 
 import pytest
 import torch
 
+from support.configs import config
+from synthlab.numbers.construction import build_models
 from synthlab.runs.run import Protocol
+from synthlab.training.execution import fit
 from synthlab.training.loop import Training, train_ensemble
 from synthlab.training.optimizers import learning_rate
 
@@ -18,14 +20,6 @@ def protocol(**changed) -> Protocol:
 def alone(w: torch.nn.Parameter, loss, how: Protocol, observe=None) -> Training:
     """The training of one model with one parameter."""
     return train_ensemble([w], lambda: loss().reshape(1), [how], observe)[0]
-
-
-def test_the_schedule_rises_then_falls_as_half_a_cosine():
-    p = protocol(lr=1.0, steps=12, warmup=1 / 3)
-    rates = [learning_rate(step, p) for step in range(1, 13)]
-    assert rates[:5] == pytest.approx([0.25, 0.5, 0.75, 1.0, 1.0])
-    assert rates[4:] == pytest.approx([0.5 * (1 + math.cos(math.pi * i / 8)) for i in range(8)])
-    assert all(later < earlier for earlier, later in pairwise(rates[4:]))
 
 
 HALF_COSINE = [0.5 * (1 + math.cos(math.pi * i / 4)) for i in range(4)]
@@ -126,3 +120,10 @@ def test_a_model_that_diverges_leaves_the_others_alone():
     assert [training.steps for training in trainings] == [[2, 4, 6], [2], [2, 4, 6]]
     assert trainings[0] == trainings[2]
     assert seen == [[False] * 3, [False, True, False], [False, True, False]]
+
+
+def test_learned_positions_beyond_training_stay_at_their_initial_values():
+    run = config("encoding=learned", "train_length=5")
+    before, after = (ensemble.encoding.vectors[0] for ensemble in (build_models([run]), fit([run])[0]))
+    assert (before[7:] == after[7:]).all()
+    assert (before[:7] != after[:7]).any(1).all()

@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from support.configs import config, small, small_sequences
-from synthlab.errors import InputError
+from support.configs import config
 from synthlab.runs.run import Protocol
 from synthlab.training.ensembles import plan_ensembles
 from synthlab.training.execution import execute
@@ -81,31 +80,3 @@ def test_an_own_optimizer_trains_alone_and_follows_the_schedule():
     assert execute(own).training["loss"].tolist() == pytest.approx(execute(ours).training["loss"].tolist())
     assert [len(part) for part in plan_ensembles([own, config(*class_of_torch, "seed=1")], 1)] == [1, 1]
     assert [len(part) for part in plan_ensembles([ours, ours], 1)] == [2]
-
-
-@pytest.mark.parametrize(("make", "task"), [(config, "length"), (small_sequences, "copy"), (small, "text")])
-def test_every_family_takes_the_settings(make, task):
-    how = ["protocol.weight_decay=0.1", "protocol.clip=1.0", "protocol.schedule=constant"]
-    usual, changed, own = (
-        execute(make(f"task={task}", *given)).training["loss"].iloc[-1]
-        for given in ([], ["protocol.optimizer=adamw", *how], ["protocol.optimizer=torch.optim:SGD"])
-    )
-    assert len({usual, changed, own}) == 3
-
-
-@pytest.mark.parametrize(
-    ("overrides", "line"),
-    [
-        (["protocol.optimizer=adamm"], "protocol.optimizer=adamm: unknown, did you mean adam?; choose from adam"),
-        (["protocol.weight_decay=0.1"], "protocol.weight_decay=0.1: needs protocol.optimizer=adamw, not adam"),
-        (["protocol.schedule=step"], "protocol.schedule=step: must be 'cosine', 'linear' or 'constant'"),
-        (["protocol.options.momentum=0.5"], "protocol.options={'momentum': 0.5}: needs an optimizer of your own"),
-        (["protocol.optimizer=torch:Tensor"], "protocol.optimizer=torch:Tensor: must be a subclass of torch.optim"),
-        (["protocol.optimizer=torch.optim:SGD", "protocol.options.x=1"], "protocol.optimizer=torch.optim:SGD: cannot"),
-    ],
-)
-def test_bad_settings_are_refused_in_one_line(overrides, line):
-    with pytest.raises(InputError) as error:
-        config(*overrides)
-    assert len(error.value.lines) == 1
-    assert error.value.lines[0].startswith(line)

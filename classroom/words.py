@@ -1,16 +1,18 @@
-"""Display names of settings."""
+"""Text for a class: display names of settings, numbers without exponents."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from classroom.charts.wording import MODELS, display_name
+import numpy as np
+
+from synthlab.analysis.series import plain_label
 from synthlab.runs.conf_files import conf_dir, tasks_of
 
 WORDS = {
     "task": {"mean": "mean", "length": "length", "sum": "sum"},
     "inputs": {"bernoulli": "fair coin", "uniform_count": "varied coin"},
     "outrep": {"identity": "no map", "power": "x^(-1/2)"},
-    "model": MODELS,
+    "model": {"transformer": "Transformer", "linear": "linear attention"},
 }
 # In this order; other files of each group follow.
 FIRST = {
@@ -64,7 +66,12 @@ def choices(group: str) -> list[tuple[str, str]]:
 
 def word(group: str, name: str) -> str:
     """Return the display name of a member of a config group."""
-    return WORDS.get(group, {}).get(name) or display_name(name)
+    return WORDS.get(group, {}).get(name) or plain_label(name).replace("sqrt(x)", "√x")
+
+
+def format_digits(value: float) -> str:
+    """Return three significant digits, without an exponent."""
+    return np.format_float_positional(value, precision=3, unique=False, fractional=False, trim="-")
 
 
 def unit_of(task: str) -> str:

@@ -55,10 +55,6 @@ class Lessons(BaseModel):
                 _check_settings(f"lessons.{name}.runs", run)
         return lessons
 
-    def settings(self, lesson: Lesson) -> list[dict[str, Any]]:
-        """Return the settings of the lesson's runs, in order, by dotted key; groups before the keys inside them."""
-        return [sort_settings(self.every | run) for run in lesson.runs]
-
 
 def _check_settings(field: str, settings: Mapping[str, Any]) -> None:
     """Raise InputError for a setting of Hydra, or one that names a class: whoever wrote the file would run code."""

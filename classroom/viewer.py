@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 from torch import nn
 
-from classroom.charts.views import PICTURED, Dots, Reading, View
-from synthlab.inspection.hooked import HookedTransformer, added_logits, run_with_cache
+from classroom.messages import Dots, Reading, View
+from synthlab.inspection.hooked import HookedTransformer, run_with_cache
 from synthlab.models.layers import Member
 from synthlab.models.packing import ENDS, with_ends
 from synthlab.models.transformer import Transformer
@@ -43,8 +42,6 @@ class Viewer:
         shown = {"truth": y, "answers": answers, "mapped": self.outrep.forward(y), "outputs": z}
         return View(
             error=metrics["mse"].tolist(),
-            answer=answers.mean(0).tolist(),
-            truth=y.mean(0).tolist(),
             dots=[
                 Dots(length, **{name: values[:DOTS, length - 1].tolist() for name, values in shown.items()})
                 for length in self.lengths
@@ -63,15 +60,13 @@ class Viewer:
         positions = stream(self.config.test_seed, "evaluation_positions")
         z = readouts(Member(model, 0), x, positions).double()
         answers = self.outrep.inverse(self.outrep.clip(z, self.config.evaluation.largest))
-        attention, added = [], []
+        attention = []
         if isinstance(model, Transformer):
             drawn = model.encoding.positions(torch.tensor([length + ENDS]), length + ENDS, positions)
             _, inside = run_with_cache(HookedTransformer(model), with_ends(x[:, :length]), drawn)
             *_, last = (values for name, values in inside.items() if name.endswith("hook_pattern"))
             attention = last[0, :, -1].tolist()
-            logits = added_logits(model, with_ends(x[:, : min(length, PICTURED)]))[0].numpy()
-            added = np.where(np.isneginf(logits), np.nan, logits).tolist()
-        return Reading(symbols, length, answers[0].tolist(), self.task.targets(x)[0].tolist(), attention, added)
+        return Reading(symbols, length, answers[0].tolist(), self.task.targets(x)[0].tolist(), attention)
 
     def find_target_ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """Return the minimal and maximal training targets, on the original scale and in representation space."""

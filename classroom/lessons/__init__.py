@@ -1,1 +1,0 @@
-"""The lessons: their runs and texts, and the printed page."""
