@@ -1,11 +1,14 @@
-"""Printing: results to standard output, everything else to standard error, even if nobody reads them."""
+"""Output: results to standard output, everything else to standard error, even if nobody reads them; pictures."""
 
 import os
 import sys
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from synthlab.errors import escape
+from synthlab.errors import InputError, escape
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def say(*lines: Any) -> None:
@@ -42,3 +45,14 @@ def _print(lines: tuple[Any, ...], stream: Any) -> None:
     except (OSError, ValueError):
         with suppress(OSError, ValueError):  # otherwise Python reports the error at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def save_picture(figure: "Figure", field: str, path: str | os.PathLike[str] | None, **how: Any) -> None:
+    """Save a picture unless ``path`` is None. Raises InputError, which names ``field``, if it cannot be written."""
+    if path is None:
+        return
+    try:
+        cast(Any, figure).savefig(path, **how)
+    except (OSError, ValueError) as error:  # ValueError: an unknown format
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise InputError(f"{field}={path}: cannot be written ({reason})") from None

@@ -15,8 +15,7 @@ from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.plain import NoPE
 from synthlab.models.layers import HookPoint
 from synthlab.models.transformer import Decoder
-from synthlab.runs.argument_checks import shorten
-from synthlab.runs.registry import describe_unknown
+from synthlab.runs.registry import describe_unknown, show
 
 Hook = tuple[str, Callable[[Tensor, Any], Tensor | None]]
 
@@ -97,7 +96,7 @@ def attach_hooks(model: HookedTransformer, hooks: Iterable[Any]) -> Iterator[Non
     try:
         for hook in hooks:
             if not (isinstance(hook, tuple) and len(hook) == 2 and callable(hook[1])):
-                raise InputError(f"hooks: {shorten(hook)} is none; must be pairs of a name and a function")
+                raise InputError(f"hooks: {show(hook)} is none; must be pairs of a name and a function")
             name, function = hook
             if name not in points:
                 raise InputError(describe_unknown("name", name, points))

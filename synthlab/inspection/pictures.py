@@ -8,7 +8,7 @@ import pandas as pd
 
 from synthlab.errors import InputError
 from synthlab.inspection.hooked import Activations
-from synthlab.runs.picture_files import check_picture, save_picture
+from synthlab.output import save_picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,7 +25,6 @@ def attention(activations: Activations, path: str | os.PathLike[str] | None = No
     import matplotlib.pyplot as plt
     from matplotlib.colors import CenteredNorm, PowerNorm
 
-    check_picture("path", path)
     layers = [values for name, values in activations.items() if name.endswith("attn.hook_pattern")]
     if len(layers[0]) != 1:
         raise InputError(f"sequence: there are {len(layers[0])}; must be one, to be drawn")
@@ -62,7 +61,6 @@ def plot_by_length(
     """Plot a metric at each length, with the training lengths shaded; on a log scale if all values are positive."""
     import matplotlib.pyplot as plt
 
-    check_picture("path", path)
     figure, axes = plt.subplots(figsize=(5.5, 3.6), layout="constrained")
     axes.axvspan(0.5, train_length + 0.5, color="0.2", alpha=0.1, lw=0)
     axes.plot(metrics["length"], metrics[metric])

@@ -7,7 +7,6 @@ from jaxtyping import Float, Real
 from torch import Tensor
 
 from synthlab.errors import InputError
-from synthlab.runs.argument_checks import check_arguments
 
 
 class Probe(NamedTuple):
@@ -16,7 +15,6 @@ class Probe(NamedTuple):
     weight: Float[Tensor, " D"]
     offset: float
 
-    @check_arguments
     def predict(self, features: Real[Tensor, "N D"]) -> Float[Tensor, " N"]:
         """Return the probe's prediction for each row, in double precision.
 
@@ -26,19 +24,19 @@ class Probe(NamedTuple):
             raise InputError(f"features: have {features.shape[1]} columns; must be {len(self.weight)}, as fitted")
         return features.double() @ self.weight + self.offset
 
-    @check_arguments
     def r2(self, features: Real[Tensor, "N D"], targets: Real[Tensor, " N"]) -> float:
         """Return the fraction of the variance of ``targets`` that the probe explains.
 
         It is 1 for all of it, 0 for no more than their mean, negative for less, and NaN if all targets are equal.
         Raises InputError unless there is a target for each row.
         """
+        if targets.shape != features.shape[:1]:
+            raise InputError(f"targets: of shape {list(targets.shape)}; must be one for each of {len(features)} rows")
         targets = targets.double()
         residual, total = (targets - self.predict(features)).square().sum(), (targets - targets.mean()).square().sum()
         return float(1 - residual / total) if total else float("nan")
 
 
-@check_arguments
 def fit_probe(features: Real[Tensor, "N D"], targets: Real[Tensor, " N"]) -> Probe:
     """Fit a linear probe by least squares; if several fit equally well, the one with the smallest coefficients.
 

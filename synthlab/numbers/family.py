@@ -33,7 +33,7 @@ from synthlab.numbers.run import NumbersRun
 from synthlab.numbers.tasks import TASKS, NumberTask
 from synthlab.numbers.trained import TrainedNumbers
 from synthlab.rng import stream
-from synthlab.runs.registry import complete_members, describe_call
+from synthlab.runs.registry import complete_members
 from synthlab.runs.run import MOST_SEEDS
 from synthlab.runs.sources import is_own
 from synthlab.storage.records import Record
@@ -55,9 +55,7 @@ def complete(config: NumbersRun) -> NumbersRun:
     """
     members = complete_members(GROUPS, {name: getattr(config, name) for name in GROUPS})
     if "shift" not in members["outrep"]:
-        name = config.outrep["name"]
-        how = describe_call(OUTREPS.find(name), OUTREPS.call)
-        raise InputError(f"outrep={name}: its constructor must take a shift; {how}")
+        raise InputError(f"outrep={config.outrep['name']}: its constructor must take a shift; see docs/extending.md")
     task, _, outrep = TASKS.build(config.task), INPUTS.build(config.inputs), OUTREPS.build(config.outrep)
     smallest, largest = task.span(1)[0], task.span(config.train_length)[1]
     members["outrep"] = outrep.complete(members["outrep"], smallest, largest)

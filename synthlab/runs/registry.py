@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, Generic, TypeVar, cast, get_args
+from typing import Any, Generic, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
@@ -33,12 +33,9 @@ _imports = ContextVar("_imports", default=True)  # whether class names may impor
 class Registry(dict[str, type[Member]], Generic[Member]):
     """The classes of a config group, by name. To add a member, add one line to the dictionary that it is made from."""
 
-    def __init__(
-        self, group: str, base: type[Member], members: Mapping[str, type[Member]], call: str = "Class(**settings)"
-    ):
+    def __init__(self, group: str, base: type[Member], members: Mapping[str, type[Member]]):
         super().__init__(members)
         self.group, self.base = group, base
-        self.call = call  # how the lab constructs a member, in words for errors
 
     def find(self, name: Any, field: str | None = None) -> type[Member]:
         """Return the class called ``name``. Raises InputError, with the choices, for an unknown name."""
@@ -49,9 +46,6 @@ class Registry(dict[str, type[Member]], Generic[Member]):
             found = find_class(name, field)
             if not (isinstance(found, type) and issubclass(found, self.base)):
                 raise InputError(f"{field}={name}: must be a subclass of {self.base.__module__}.{self.base.__name__}")
-            if inspect.isabstract(found):
-                missing: Iterable[str] = getattr(found, "__abstractmethods__", ())
-                raise InputError(f"{field}={name}: lacks {', '.join(sorted(missing))}")
             return found
         raise InputError(describe_unknown(field, name, self))
 
@@ -60,15 +54,9 @@ class Registry(dict[str, type[Member]], Generic[Member]):
         field = field or self.group
         if not isinstance(config, Mapping) or "name" not in config:
             raise InputError(f"{field}={show(config)}: must be a mapping with a name; choose from {', '.join(self)}")
-        settings = cast(Mapping[str, Any], config)
-        name = settings["name"]
-        member = self.find(name, field)
-        given = {key: value for key, value in settings.items() if key not in ("name", HASH)}
-        try:
-            arguments = dict(iter(validate(_schema(member), given, field)))  # iter: an argument may be named keys
-        except InputError as error:
-            more = f"; {describe_call(member, self.call)}" if ":" in name else ""
-            raise InputError(*(f"{line}{more * line.endswith(MISSING)}" for line in error.lines)) from None
+        given = {key: value for key, value in config.items() if key not in ("name", HASH)}
+        schema = _schema(self.find(config["name"], field))
+        arguments = dict(iter(validate(schema, given, field)))  # iter: an argument may be named keys
         for key, value in arguments.items():
             if isinstance(value, Mapping) and "name" in value:  # a member, such as the inner encoding of another
                 arguments[key] = self.complete(value, f"{field}.{key}")
@@ -80,21 +68,24 @@ class Registry(dict[str, type[Member]], Generic[Member]):
         A class of the user has the hash of its source too (``sources``), as it is now.
         """
         arguments = self.arguments(config, field)
-        member = {"name": config["name"], **arguments}
-        return self.with_source(member, field or self.group) if is_own(member["name"]) else member
+        return self.with_source({"name": config["name"], **arguments}, field or self.group)
 
     def with_source(self, member: dict[str, Any], field: str) -> dict[str, Any]:
         """Return a member with the hash of its source if its class is the user's."""
-        name = member["name"]
-        return {**member, HASH: hash_present_source(field, name, self.find(name, field))} if is_own(name) else member
+        name, made = member["name"], self.find(member["name"], field)
+        return {**member, HASH: hash_present_source(field, name, made)} if is_own(name) else member
 
     def build(self, config: Any, *args: Any, field: str | None = None) -> Member:
         """Return an instance of the class that ``config`` names. ``args`` are further arguments, such as sizes."""
         arguments = self.arguments(config, field)
-        name, member = config["name"], self.find(config["name"], field)
-        if ":" in name:
-            check_call(field or self.group, name, member, self.call, *args, **arguments)
-        return member(*args, **arguments)
+        made = self.find(config["name"], field)
+        try:
+            return made(*args, **arguments)
+        except TypeError as error:
+            if error.__traceback__ and error.__traceback__.tb_next:  # raised within the constructor
+                raise
+            given = f"{field or self.group}={config['name']}"
+            raise InputError(f"{given}: cannot be made ({error}); docs/extending.md says how it is called") from None
 
 
 def complete_members(registries: Mapping[str, Registry[Any]], given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -122,22 +113,6 @@ def forbid_imports() -> Generator[None]:
         yield
     finally:
         _imports.reset(before)
-
-
-def check_call(field: str, name: str, made: Any, call: str, /, *args: Any, **settings: Any) -> None:
-    """Raise InputError, which says how the lab calls it, for a class of the user that does not take these arguments."""
-    try:
-        inspect.signature(made).bind(*args, **settings)
-    except TypeError as error:
-        raise InputError(f"{field}={name}: cannot be made ({error}); {describe_call(made, call)}") from None
-
-
-def describe_call(made: Any, call: str) -> str:
-    """Return, for errors, how the lab constructs a class of the user, and which arguments it takes."""
-    takes = inspect.signature(made)
-    names = [part.replace(annotation=part.empty) for part in takes.parameters.values()]
-    shown = show(takes.replace(parameters=names, return_annotation=takes.empty))
-    return f"it is called as {call.replace('Class', made.__name__)}, and takes {shown}; see docs/extending.md"
 
 
 def validate(schema: type[Schema], given: Any, field: str) -> Schema:

@@ -18,8 +18,8 @@ from pydantic import (
 )
 
 from synthlab.errors import InputError, UnknownFamily, format_error
-from synthlab.runs.registry import MISSING, STRICT, check_call, describe_unknown, find_class, validate
-from synthlab.runs.sources import HASH, hash_present_source, is_own, name_own_classes
+from synthlab.runs.registry import MISSING, STRICT, Registry, describe_unknown, validate
+from synthlab.runs.sources import HASH, name_own_classes
 
 if TYPE_CHECKING:
     from synthlab.metrics import Measures
@@ -31,15 +31,10 @@ OF_COMMANDS = ("hydra", *BOOKKEEPING)  # keys of commands that are no part of a 
 
 
 def bookkeeping(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that are not part of a run.
-
-    Raises InputError for one that is missing, and for a results folder in memory, which would be lost at the end.
-    """
+    """Return the settings that are not part of a run. Raises InputError for one that is missing."""
     missing = [key for key in BOOKKEEPING if key not in raw]
     if missing:
         raise InputError(*(f"{key}: {MISSING}" for key in missing))
-    if str(raw["results"]).startswith("memory:"):
-        raise InputError(f"results={raw['results']}: is lost when the command ends; give a folder")
     return {key: raw[key] for key in BOOKKEEPING}
 
 
@@ -48,7 +43,6 @@ Count = Annotated[int, Field(gt=0, le=10**6)]
 Length = Annotated[int, Field(gt=0, le=20_000)]
 Tokens = Annotated[int, Field(gt=0, le=10**9)]  # of an argument, such as a window, that allocates nothing
 OPTIMIZERS = ("adam", "adamw", "sgd")  # the lab's own; other names are classes of the user
-OPTIMIZER_CALL = "Class(parameters, lr=..., **protocol.options)"  # how an optimizer of the user is constructed
 MOST_SEEDS = 2**63  # seeds are 0 or more and below this
 Seed = Annotated[int, Field(ge=0, lt=MOST_SEEDS)]
 Steps = Annotated[int, Field(gt=0, lt=2**63)]
@@ -117,18 +111,15 @@ class Protocol(Settings):
     def with_source(self) -> "Protocol":
         """Return the settings with the hash of the optimizer's source, if it is the user's.
 
-        Raises InputError for a class that is no optimizer, or that does not take its settings.
+        Raises InputError for a class that is no optimizer.
         """
         if not self.has_own_optimizer:
             return self.model_copy(update={HASH: None})
         from torch.optim import Optimizer
 
-        field, name = "protocol.optimizer", self.optimizer
-        made = find_class(name, field)
-        if not (isinstance(made, type) and issubclass(made, Optimizer)):
-            raise InputError(f"{field}={name}: must be a subclass of torch.optim.Optimizer")
-        check_call(field, name, made, OPTIMIZER_CALL, [], lr=self.lr, **self.options)
-        return self.model_copy(update={HASH: hash_present_source(field, name, made) if is_own(name) else None})
+        field = "protocol.optimizer"
+        member = Registry(field, Optimizer, {}).with_source({"name": self.optimizer}, field)
+        return self.model_copy(update={HASH: member.get(HASH)})
 
 
 class Curriculum(Settings):

@@ -14,7 +14,6 @@ from torch.nn.utils.rnn import pad_sequence
 from synthlab.errors import InputError
 from synthlab.inspection.hooked import Activations, HookedTransformer, run_with_cache, run_with_hooks
 from synthlab.models.transformer import Decoder
-from synthlab.runs.argument_checks import check_arguments, shorten
 from synthlab.runs.registry import describe_unknown, find_changed, forbid_imports, show
 from synthlab.storage.records import Record
 from synthlab.storage.weights import check_step
@@ -145,7 +144,6 @@ class TrainedModel(ABC):
             raise InputError(f"model: {kind} has no named layers to inspect; use a Transformer of the lab")
         return HookedTransformer(self.module)
 
-    @check_arguments
     def run_with_cache(self, sequences: Any, hooks: Iterable[Any] = ()) -> tuple[Prediction, Activations]:
         """Return the prediction, and what the model computes at each hook point.
 
@@ -175,12 +173,10 @@ class TrainedModel(ABC):
         texts = [list(map(self.token_text, row)) for row in tokens.tolist()]
         return self.prediction(outputs), Activations(values, texts)
 
-    @check_arguments
     def run_with_hooks(self, sequences: Any, hooks: Iterable[Any]) -> Prediction:
         """Return the prediction with the changes of ``hooks``. Arguments and errors are those of ``run_with_cache``."""
         return self.prediction(run_with_hooks(*self._prepare_hooked(sequences), hooks))
 
-    @check_arguments
     def plot_attention(self, sequence: str | Tensor, path: str | os.PathLike[str] | None = None) -> "Figure":
         """Plot where each head attends on one sequence: a panel for each head, a row of panels for each layer.
 
@@ -195,7 +191,6 @@ class TrainedModel(ABC):
 
         return attention(self.run_with_cache([sequence] if isinstance(sequence, str) else sequence)[1], path)
 
-    @check_arguments
     def plot_error(self, metric: str | None = None, path: str | os.PathLike[str] | None = None) -> "Figure":
         """Plot a metric of the record against length, with the training lengths shaded.
 
@@ -250,7 +245,7 @@ class TrainedModel(ABC):
             list(sequences) if isinstance(sequences, Iterable) and not isinstance(sequences, str) else [None]
         )
         if not all(isinstance(text, str) for text in texts):
-            raise InputError(f"sequences={shorten(sequences)}: must be {ALLOWED}")
+            raise InputError(f"sequences={show(sequences)}: must be {ALLOWED}")
         rows = [torch.tensor(self.encode(text), dtype=torch.long) for text in texts]
         lengths = torch.tensor([len(row) for row in rows], dtype=torch.long)
         if not rows or not lengths.all():
