@@ -14,7 +14,7 @@ from typing import Any
 from synthlab.cli.arguments import refuse
 from synthlab.errors import InputError, RunsFailed, escape, format_error, is_of_memory
 from synthlab.output import open_streams, say, tell
-from synthlab.runs.composition import compose, input_errors, open_options
+from synthlab.runs.composition import compose, initialize_hydra, input_errors, open_options, set_version_base
 from synthlab.runs.conf_files import conf_dir, own_folders
 from synthlab.runs.registry import first_key
 from synthlab.runs.run import OF_COMMANDS
@@ -56,7 +56,7 @@ def main(
 
             say(*describe_run(args.overrides, args.sweeps))
         elif args.prints:
-            _call_hydra(args, args.overrides, config_name, folder)
+            _print_with_hydra(args, config_name, folder)
         elif args.multirun:
             _sweep(args, config_name, words)
         else:
@@ -102,10 +102,10 @@ def _prepare_process() -> None:
 
 def _check_flags(args: Namespace, no_sweeps: str) -> None:
     """Raise InputError for flags that do not apply, and for settings of sweeps without a sweep."""
-    if args.experimental_rerun is not None:
-        raise InputError("--experimental-rerun: would run the code in its file; give settings as key=value")
-    if args.config_name or args.config_path:
-        raise InputError("--config-name, --config-path: a command has its own config; give --config-dir")
+    fixed = [flag for flag in ("config_name", "config_path", "experimental_rerun") if getattr(args, flag)]
+    if fixed:
+        flag = fixed[0].replace("_", "-")
+        raise InputError(f"--{flag}: a command has its own config; give settings as key=value, or --config-dir")
     if args.multirun and no_sweeps:
         raise InputError(f"-m: {no_sweeps}")
     if not all(folder.is_dir() for folder in own_folders):
@@ -114,37 +114,37 @@ def _check_flags(args: Namespace, no_sweeps: str) -> None:
     if not args.prints and not args.sweeps and of_hydra:
         mend = "leave it out" if no_sweeps else "leave it out, or add -m"
         raise InputError(*(f"{each}: applies only to sweeps; {mend}" for each in of_hydra))
-    sweepers = [each for each in of_hydra if "sweeper" in each]
-    if args.multirun and sweepers:
-        raise InputError(*(f"{each}: the lab has a sweeper of its own; leave it out" for each in sweepers))
+    if any("sweeper" in each for each in of_hydra):
+        raise InputError("hydra/sweeper: the lab has a sweeper of its own; leave it out")
 
 
-def _call_hydra(args: Namespace, overrides: Sequence[str], config_name: str, folder: str = "") -> list[Any]:
-    """Let Hydra carry out the command line. Return what it gives to the lab's sweeper: its config and its context."""
-    from hydra import __version__, version
+def _print_with_hydra(args: Namespace, config_name: str, folder: str) -> None:
+    """Let Hydra print what the flags ask for: the config, where it comes from, or completions."""
     from hydra._internal.utils import _run_hydra, get_args_parser
 
-    if __version__.startswith("1.3"):  # later versions have no other behavior
-        version.setbase("1.3")
-    given: list[Any] = []
-    with input_errors(overrides):
+    set_version_base()
+    with input_errors(args.overrides):
         _run_hydra(
-            args=Namespace(**(vars(args) | {"overrides": open_options(overrides)})),
+            args=Namespace(**(vars(args) | {"overrides": open_options(args.overrides)})),
             args_parser=get_args_parser(),
-            task_function=lambda *parts: given.extend(parts),
+            task_function=lambda _: None,
             config_path=str(conf_dir() / folder),
             config_name=config_name,
         )
-    return given
 
 
 def _sweep(args: Namespace, config_name: str, words: Sequence[str]) -> None:
     """Train every combination of the command line. The runs may be of several families: the sweep composes each."""
+    from hydra._internal.callbacks import Callbacks
+    from hydra.types import HydraContext, RunMode
+
     of_commands = [each for each in args.overrides if first_key(each) in OF_COMMANDS]
-    config, context = _call_hydra(args, of_commands, config_name)
+    with input_errors(of_commands), initialize_hydra() as loader:
+        config = loader.load_configuration(config_name, of_commands, run_mode=RunMode.MULTIRUN)
     from synthlab.sweeps.command import sweep
 
-    sweep([each for each in args.overrides if first_key(each) != "hydra"], config, context, ["synthlab", *words])
+    of_runs = [each for each in args.overrides if first_key(each) != "hydra"]
+    sweep(of_runs, config, HydraContext(config_loader=loader, callbacks=Callbacks()), ["synthlab", *words])
 
 
 def _report(error: Exception) -> int:

@@ -75,14 +75,12 @@ def initialize_hydra(folder: str = "") -> Generator[Any]:
 
     A process has only one Hydra, so threads take turns. One that runs already is used as it is.
     """
-    from hydra import __version__, version
     from hydra._internal.hydra import Hydra
     from hydra._internal.utils import create_config_search_path
     from hydra.core.config_search_path import SearchPathQuery
     from hydra.core.global_hydra import GlobalHydra
 
-    if __version__.startswith("1.3"):  # later versions have no other behavior
-        version.setbase("1.3")
+    set_version_base()
     with _turn:
         running = GlobalHydra.instance().is_initialized()
         if not running:
@@ -95,6 +93,14 @@ def initialize_hydra(folder: str = "") -> Generator[Any]:
         finally:
             if not running:
                 GlobalHydra.instance().clear()
+
+
+def set_version_base() -> None:
+    """Have Hydra 1.3 behave as itself, not as 1.1; later versions have no other behavior."""
+    from hydra import __version__, version
+
+    if __version__.startswith("1.3"):
+        version.setbase("1.3")
 
 
 def quote(text: Any) -> str:
@@ -238,8 +244,6 @@ def input_errors(overrides: Sequence[str]) -> Generator[None]:
 
 
 def _describe(error: Exception, overrides: Sequence[str]) -> str:
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.errors import ConfigCompositionException
     from omegaconf.errors import ConfigAttributeError, ConfigKeyError
 
     unread = getattr(error, "override", None) or next((each for each in overrides if not key_of(each)), None)
@@ -264,11 +268,7 @@ def _describe(error: Exception, overrides: Sequence[str]) -> str:
             given = next((each for each in overrides if key_of(each) == "task"), "task")
             return f"{given}: its file names no family; begin it with defaults: [_self_, {FAMILY}: sequences]"
         return describe_unknown_key(given or key, known)
-    parsed: Any = OverridesParser.create().parse_overrides(list(overrides))
-    several = [each.input_line for each in parsed if each.is_sweep_override()]
-    if several and isinstance(error, ConfigCompositionException):
-        return f"{several[0]}: more than one value; add -m to sweep over them"
-    given = given or next((each for each in overrides if f"'{key_of(each)}'" in message), " ".join(overrides))
+    given = given or next((each for each in overrides if f"'{key_of(each)}" in message), " ".join(overrides))
     return f"{given or 'config'}: {message.rstrip('.')}{_describe_groups(given, overrides)}"
 
 

@@ -217,5 +217,8 @@ def find_changed(config: Mapping[str, Any]) -> list[str]:
 
     Raises InputError for a class that cannot be imported.
     """
-    found = own_classes(config)
-    return [f"{place}={name}" for place, name, was in found if hash_source(name, find_class(name, place)) != was]
+    return [
+        f"{place}={name}"
+        for place, name, was in own_classes(config)
+        if hash_source(name.partition(":")[0], find_class(name, place)) != was
+    ]

@@ -15,7 +15,7 @@ from synthlab.storage.store import Store
 REFUSED_BY_THE_COMMAND = {
     "a misspelt key": (["model.widht=64"], "model.widht=64: unknown key, did you mean width.; choose from attention"),
     "an override that is none": (["task=["], r"task=\[: cannot be read; write key=value"),
-    "several values without -m": (["task=mean,sum"], "task=mean,sum: more than one value; add -m to sweep"),
+    "several values without -m": (["task=mean,sum"], "task=mean,sum: Sweep parameters .* requires --multirun"),
     "a value that must be given": (["seed=???"], "seed: missing; must be given"),
     "a reference to nowhere": (["seed=${nope}"], r"seed=\$\{nope\}: Interpolation key 'nope' not found"),
     "no folder for results": (["results="], "results=: must be the path of a folder"),
@@ -25,8 +25,8 @@ REFUSED_BY_THE_COMMAND = {
     ),
     "an unknown way to try again": (["retry=always"], "retry=always: unknown; choose from none, failed"),
     "a launcher of a single run": (["hydra/launcher=joblib"], "hydra/launcher=joblib: applies only to sweeps"),
-    "a file that Hydra would unpickle": (["--experimental-rerun", "a.pickle"], "--experimental-rerun: would run"),
-    "another sweeper": (["-m", "hydra/sweeper=basic"], "hydra/sweeper=basic: the lab has a sweeper of its own; leave"),
+    "a file that Hydra would unpickle": (["--experimental-rerun", "a.pickle"], "--experimental-rerun: a command has"),
+    "another sweeper": (["-m", "hydra/sweeper=basic"], "hydra/sweeper: the lab has a sweeper of its own; leave"),
     "a folder that is not there": (["--config-dir", "/nowhere"], "--config-dir /nowhere: there is no such folder"),
 }
 REFUSED_AS_A_RUN = {
