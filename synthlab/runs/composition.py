@@ -244,6 +244,8 @@ def input_errors(overrides: Sequence[str]) -> Generator[None]:
 
 
 def _describe(error: Exception, overrides: Sequence[str]) -> str:
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import ConfigCompositionException
     from omegaconf.errors import ConfigAttributeError, ConfigKeyError
 
     unread = getattr(error, "override", None) or next((each for each in overrides if not key_of(each)), None)
@@ -268,7 +270,11 @@ def _describe(error: Exception, overrides: Sequence[str]) -> str:
             given = next((each for each in overrides if key_of(each) == "task"), "task")
             return f"{given}: its file names no family; begin it with defaults: [_self_, {FAMILY}: sequences]"
         return describe_unknown_key(given or key, known)
-    given = given or next((each for each in overrides if f"'{key_of(each)}" in message), " ".join(overrides))
+    parsed: Any = OverridesParser.create().parse_overrides(list(overrides))
+    several = [each.input_line for each in parsed if each.is_sweep_override()]
+    if several and isinstance(error, ConfigCompositionException):
+        return f"{several[0]}: more than one value; add -m to sweep over them"
+    given = given or next((each for each in overrides if f"'{key_of(each)}'" in message), " ".join(overrides))
     return f"{given or 'config'}: {message.rstrip('.')}{_describe_groups(given, overrides)}"
 
 

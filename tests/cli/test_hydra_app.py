@@ -15,7 +15,7 @@ from synthlab.storage.store import Store
 REFUSED_BY_THE_COMMAND = {
     "a misspelt key": (["model.widht=64"], "model.widht=64: unknown key, did you mean width.; choose from attention"),
     "an override that is none": (["task=["], r"task=\[: cannot be read; write key=value"),
-    "several values without -m": (["task=mean,sum"], "task=mean,sum: Sweep parameters .* requires --multirun"),
+    "several values without -m": (["task=mean,sum"], "task=mean,sum: more than one value; add -m to sweep"),
     "a value that must be given": (["seed=???"], "seed: missing; must be given"),
     "a reference to nowhere": (["seed=${nope}"], r"seed=\$\{nope\}: Interpolation key 'nope' not found"),
     "no folder for results": (["results="], "results=: must be the path of a folder"),
