@@ -14,7 +14,7 @@ from typing import Any
 from synthlab.cli.arguments import refuse
 from synthlab.errors import InputError, RunsFailed, escape, format_error, is_of_memory
 from synthlab.output import open_streams, say, tell
-from synthlab.runs.composition import compose, initialize_hydra, input_errors, open_options, set_version_base
+from synthlab.runs.composition import compose, initialize_hydra, input_errors, prepare_overrides, set_version_base
 from synthlab.runs.conf_files import conf_dir, own_folders
 from synthlab.runs.registry import first_key
 from synthlab.runs.run import OF_COMMANDS
@@ -60,10 +60,7 @@ def main(
         elif args.multirun:
             _sweep(args, config_name, words)
         else:
-            raw = compose(args.overrides, config_name, folder)
-            if raw.get("results") == "":  # commands write to folders below it: the root of the file system
-                raise InputError("results=: must be the path of a folder")
-            sys.exit(not task(raw))
+            sys.exit(not task(compose(args.overrides, config_name, folder)))
         sys.exit(0)
     except KeyboardInterrupt:
         tell(f"interrupted: {interrupted}")
@@ -125,7 +122,7 @@ def _print_with_hydra(args: Namespace, config_name: str, folder: str) -> None:
     set_version_base()
     with input_errors(args.overrides):
         _run_hydra(
-            args=Namespace(**(vars(args) | {"overrides": open_options(args.overrides)})),
+            args=Namespace(**(vars(args) | {"overrides": prepare_overrides(args.overrides)})),
             args_parser=get_args_parser(),
             task_function=lambda _: None,
             config_path=str(conf_dir() / folder),

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from typing import cast
 
 import pandas as pd
 import torch
@@ -34,7 +35,7 @@ from synthlab.numbers.tasks import TASKS, NumberTask
 from synthlab.numbers.trained import TrainedNumbers
 from synthlab.rng import stream
 from synthlab.runs.registry import complete_members
-from synthlab.runs.run import MOST_SEEDS
+from synthlab.runs.run import MOST_SEEDS, resolve
 from synthlab.runs.sources import is_own
 from synthlab.storage.records import Record
 from synthlab.training.ensembles import plan_ensembles
@@ -220,7 +221,8 @@ def candidate_runs(config: NumbersRun) -> list[NumbersRun]:
         "test_length": config.train_length,
         "test_seed": MOST_SEEDS - 1 - config.data_seed,
     }
-    return [config.resolve(config.model_dump() | own | {"outrep": each}) for each in config.outrep["candidates"]]
+    shared = config.model_dump() | own
+    return [cast(NumbersRun, resolve(shared | {"outrep": each})) for each in config.outrep["candidates"]]
 
 
 def score_candidates(configs: Sequence[NumbersRun], device: str = "cpu") -> Float[Tensor, "E C"]:

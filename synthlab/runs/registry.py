@@ -9,17 +9,15 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, Generic, TypeVar, get_args
+from typing import Any, Generic, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from synthlab.errors import InputError, format_error
-from synthlab.runs.sources import HASH, hash_present_source, hash_source, is_own, own_classes
+from synthlab.runs.sources import HASH, hash_present_source, hash_source, is_own, named_classes, own_classes
 
 Member = TypeVar("Member")
 Schema = TypeVar("Schema", bound=BaseModel)
@@ -27,7 +25,6 @@ Schema = TypeVar("Schema", bound=BaseModel)
 MISSING = "missing; must be given"
 SHOWN = 200  # the most characters of a value in an error
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
-_imports = ContextVar("_imports", default=True)  # whether class names may import their modules
 
 
 class Registry(dict[str, type[Member]], Generic[Member]):
@@ -54,7 +51,7 @@ class Registry(dict[str, type[Member]], Generic[Member]):
         field = field or self.group
         if not isinstance(config, Mapping) or "name" not in config:
             raise InputError(f"{field}={show(config)}: must be a mapping with a name; choose from {', '.join(self)}")
-        given = {key: value for key, value in config.items() if key not in ("name", HASH)}
+        given = {key: value for key, value in cast(Mapping[str, Any], config).items() if key not in ("name", HASH)}
         schema = _schema(self.find(config["name"], field))
         arguments = dict(iter(validate(schema, given, field)))  # iter: an argument may be named keys
         for key, value in arguments.items():
@@ -68,7 +65,8 @@ class Registry(dict[str, type[Member]], Generic[Member]):
         A class of the user has the hash of its source too (``sources``), as it is now.
         """
         arguments = self.arguments(config, field)
-        return self.with_source({"name": config["name"], **arguments}, field or self.group)
+        member = {"name": config["name"], **arguments}
+        return self.with_source(member, field or self.group) if is_own(member["name"]) else member
 
     def with_source(self, member: dict[str, Any], field: str) -> dict[str, Any]:
         """Return a member with the hash of its source if its class is the user's."""
@@ -102,17 +100,16 @@ def complete_members(registries: Mapping[str, Registry[Any]], given: Mapping[str
     return members
 
 
-@contextmanager
-def forbid_imports() -> Generator[None]:
-    """Allow ``package.module:Class`` only for modules that are imported already, while the block runs.
+def require_imported(config: Mapping[str, Any]) -> None:
+    """Raise InputError for a class that a record's plain ``config`` names and whose module is not imported.
 
-    This is for names read from a file: whoever wrote the file must not choose what this process runs.
+    Whoever wrote the record must not choose what this process runs.
     """
-    before = _imports.set(False)
-    try:
-        yield
-    finally:
-        _imports.reset(before)
+    for place, name, _ in named_classes(config):
+        module = name.partition(":")[0]
+        if module not in sys.modules:
+            first = f"in Python, import {module} first"
+            raise InputError(f"{place}={name}: is not imported, and reading a record imports nothing; {first}")
 
 
 def validate(schema: type[Schema], given: Any, field: str) -> Schema:
@@ -200,9 +197,6 @@ def _schema(cls: type[Any]) -> type[BaseModel]:
 def find_class(name: str, field: str) -> Any:
     """Return the class that ``package.module:Class`` names, unchecked. Raises InputError if it cannot be imported."""
     module, _, attribute = name.partition(":")
-    if module not in sys.modules and not _imports.get():
-        first = f"in Python, import {module} first"
-        raise InputError(f"{field}={name}: is not imported, and reading a record imports nothing; {first}")
     try:
         return getattr(importlib.import_module(module), attribute)
     except KeyboardInterrupt:

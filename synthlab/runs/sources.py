@@ -106,18 +106,24 @@ def _drop_layout(source: str) -> str:
         return source
 
 
-def own_classes(config: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, str, str | None]]:
+def own_classes(config: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None]]:
     """Yield the place, the name and the recorded hash of each class of the user in a run's plain ``config``.
 
     The place is the setting that names the class, such as ``encoding`` or ``protocol.optimizer``.
     """
+    return (each for each in named_classes(config) if is_own(each[1]))
+
+
+def named_classes(config: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, str, str | None]]:
+    """Yield the same of each ``package.module:Class``, those of the lab and of torch included."""
     for key in ("name", "optimizer"):
-        if is_own(config.get(key)):
-            yield place if key == "name" else f"{place}.{key}", config[key], config.get(HASH)
+        name = config.get(key)
+        if isinstance(name, str) and ":" in name:
+            yield place if key == "name" else f"{place}.{key}", name, config.get(HASH)
     for key, value in config.items():
         for inner in cast(list[Any], value) if isinstance(value, list) else [value]:
             if isinstance(inner, Mapping):
-                yield from own_classes(cast(Mapping[str, Any], inner), f"{place}.{key}" if place else key)
+                yield from named_classes(cast(Mapping[str, Any], inner), f"{place}.{key}" if place else key)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 from synthlab.errors import InputError
 from synthlab.inspection.hooked import Activations, HookedTransformer, run_with_cache, run_with_hooks
 from synthlab.models.transformer import Decoder
-from synthlab.runs.registry import describe_unknown, find_changed, forbid_imports, show
+from synthlab.runs.registry import describe_unknown, find_changed, require_imported, show
 from synthlab.storage.records import Record
 from synthlab.storage.weights import check_step
 from synthlab.training.retraining import train_again
@@ -59,11 +59,11 @@ class TrainedModel(ABC):
             raise InputError(f"record {config.id}: the run diverged at step {record.diverged_at}: there is no model")
         self.record = record
         self.step = config.steps if step is None else check_step(step, config, f"step={show(step)}")
-        with forbid_imports():
-            self._warn_of_changes()
-            self.module = self.build()
-            kept = record.weights.get(self.step)
-            weights = train_again(record, self.step) if kept is None else kept()
+        require_imported(config.model_dump())
+        self._warn_of_changes()
+        self.module = self.build()
+        kept = record.weights.get(self.step)
+        weights = train_again(record, self.step) if kept is None else kept()
         load_weights(self.module, weights, f"the weights of record {config.id} after step {self.step}")
 
     def _warn_of_changes(self) -> None:
@@ -76,11 +76,7 @@ class TrainedModel(ABC):
             )
 
     def build(self) -> nn.Module:
-        """Return a model of the run's architecture, with initial weights.
-
-        Everything that predictions need is created here or earlier, since no module that the record names is imported
-        later.
-        """
+        """Return a model of the run's architecture, with initial weights."""
         return self.record.config.load_family().build_models([self.record.config])
 
     @abstractmethod
