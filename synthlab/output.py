@@ -24,21 +24,8 @@ def tell(*lines: Any) -> None:
     _print(lines, sys.stderr)
 
 
-def open_streams() -> None:
-    """Open the null device in place of closed standard streams.
-
-    Otherwise the next opened file would get the descriptor of one, and libraries that flush a stream would fail.
-    """
-    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
-        os.set_inheritable(opened, True)  # for workers too
-    os.close(opened)
-    for name, number in (("stdout", 1), ("stderr", 2)):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(number, "w", closefd=False))  # noqa: SIM115 - open until the end
-
-
 def _print(lines: tuple[Any, ...], stream: Any) -> None:
-    if stream is None:  # closed by the parent process, and not opened by ``open_streams``
+    if stream is None:  # closed by the parent process, and not opened by the command line
         return
     try:
         print(*(escape(line) for text in lines for line in str(text).split("\n")), sep="\n", file=stream, flush=True)

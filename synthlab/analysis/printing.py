@@ -35,8 +35,20 @@ def summary(records: Sequence[Record]) -> pd.DataFrame:
 
 def render_records(records: Sequence[Record]) -> str:
     """Return a few lines of text for each family of records: settings, metrics by length, diverged runs."""
-    text = "\n\n".join(map(_block, by_family(records))) or "no records"
-    return "\n".join(map(escape, text.split("\n")))  # records may come from anybody
+    blocks: list[str] = []
+    for block in by_family(records):
+        finished = [record for record in block if record.diverged_at is None]
+        lines = [_headline(block)]
+        if finished:
+            lines += _render_one(finished[0]) if len(block) == 1 else _render_many(finished)
+        lines += [
+            f"seed {record.config.seed} diverged: the loss was not finite at step {record.diverged_at}; "
+            f"a lower protocol.lr (now {record.config.protocol.lr:g}) may help"
+            for record in block
+            if record.diverged_at is not None
+        ]
+        blocks.append("\n".join(lines))
+    return "\n".join(map(escape, ("\n\n".join(blocks) or "no records").split("\n")))  # records may come from anybody
 
 
 def describe_recorded(records: Sequence[Record], asked: int) -> str:
@@ -49,20 +61,6 @@ def describe_recorded(records: Sequence[Record], asked: int) -> str:
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     what = "nothing was trained: the run is" if asked == 1 else f"{len(records)} of {asked} runs are"
     return f"{what} recorded ({when}, torch {parts[0]}, {parts[1]})"
-
-
-def _block(records: Sequence[Record]) -> str:
-    lines = [_headline(records)]
-    finished = [record for record in records if record.diverged_at is None]
-    if finished:
-        lines += _render_one(finished[0]) if len(records) == 1 else _render_many(finished)
-    lines += [
-        f"seed {record.config.seed} diverged: the loss was not finite at step {record.diverged_at}; "
-        f"a lower protocol.lr (now {record.config.protocol.lr:g}) may help"
-        for record in records
-        if record.diverged_at is not None
-    ]
-    return "\n".join(lines)
 
 
 def _headline(records: Sequence[Record]) -> str:

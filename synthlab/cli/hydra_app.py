@@ -8,12 +8,13 @@ import warnings
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from synthlab.cli.arguments import refuse
 from synthlab.errors import InputError, RunsFailed, escape, format_error, is_of_memory
-from synthlab.output import open_streams, say, tell
+from synthlab.output import say, tell
 from synthlab.runs.composition import compose, initialize_hydra, input_errors, prepare_overrides, set_version_base
 from synthlab.runs.conf_files import conf_dir, own_folders
 from synthlab.runs.registry import first_key
@@ -88,7 +89,13 @@ def parse_words(words: Sequence[str]) -> Namespace:
 
 
 def _prepare_process() -> None:
-    open_streams()
+    # In place of closed standard streams, the null device: else the next opened file would get the descriptor of one.
+    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(opened, True)  # for workers too
+    os.close(opened)
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w", closefd=False))  # noqa: SIM115 - open until the end
     gc.set_threshold(OBJECTS, 1, 1)
     warnings.showwarning = _warn
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # of a scheduler: workers end, and claims are released
@@ -120,6 +127,9 @@ def _print_with_hydra(args: Namespace, config_name: str, folder: str) -> None:
     from hydra._internal.utils import _run_hydra, get_args_parser
 
     set_version_base()
+    if args.shell_completion:
+        with suppress(InputError):  # of a class on the line that is being typed
+            prepare_overrides(os.environ.get("COMP_LINE", "").split())
     with input_errors(args.overrides):
         _run_hydra(
             args=Namespace(**(vars(args) | {"overrides": prepare_overrides(args.overrides)})),
