@@ -9,7 +9,7 @@
 #                           make test-browser, the classroom and the site in Chromium
 #   make screenshots        the pictures of the classroom in docs/classroom.md
 #   make docs               the documentation as a site that needs no network: site/index.html
-#   make bench              how fast the lab is on this machine, and against what
+#   make bench              how fast the lab is on this machine, and against what; make bench ARGS=gpu, on its GPU
 #   make reference          train the committed reference run (8 hours on 2 cores); make reference-list says how long here;
 #                           make readme renews its tables
 #   make figures ARGS="seeds=20 results=/tmp/other"
@@ -75,6 +75,7 @@ reference: $(READY)
 	@$(BIN)/python -m experiments.reference train results/reference
 	@$(BIN)/python -m theory results=results/reference
 	@$(MAKE) bench && cp results/bench/bench.json docs/reference/bench.json
+	@$(BIN)/python docs/speed_pictures.py
 	@$(BIN)/python -m experiments.reference keep results/reference
 
 reference-list: $(READY)

@@ -1,4 +1,4 @@
-"""The tables of ``docs/reference_tables.md``, made from ``conf/``, the families' metrics, ``Encoding`` and claims."""
+"""The tables that list members on the pages of ``docs/``, made from ``conf/``, metrics and ``Encoding``."""
 
 import inspect
 import re
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from types import NoneType, UnionType
 from typing import Any, get_args
 
-from experiments.papers import papers
 from synthlab.models.encodings.base import Encoding
 from synthlab.runs.comments import comments_of_member, find_group_files
 from synthlab.runs.conf_files import families, run_type, tasks_of
@@ -17,7 +16,6 @@ LIST = "list_of_"  # how the name of a block begins that has a line for each mem
 GROUPS = {
     "inputs": "inputs",
     "encodings": "encoding",
-    "extensions": "extension",
     "maps": "outrep",
     "positions": "positions",
     "patterns": "pattern",
@@ -26,7 +24,6 @@ GROUPS = {
     "protocols": "protocol",
 }
 HOOKS = ("embed", "rotate", "sharpen", "bias", "relative", "products")  # what an encoding does to a forward pass
-STANDS_FOR = re.compile(r".*: conf/encoding/(\w+)\.yaml")
 
 
 def make_tables() -> dict[str, Rows]:
@@ -39,20 +36,14 @@ def make_tables() -> dict[str, Rows]:
     tables["members"] = [
         {"member": f"`{name}`", "what it does": text} for name, text in texts.items() if name not in HOOKS
     ]
-    tables |= {f"claims_{name}": list_claims(name) for name in papers()}
     return {LIST + name: rows for name, rows in tables.items()}
 
 
 def list_members(group: str, names: list[str] | None = None) -> Rows:
-    """Return a row for each file of a config group: its name, and the comment that it begins with.
-
-    A method of context extension that is an encoding, too, has the comment of the encoding.
-    """
+    """Return a row for each file of a config group: its name, and the comment that it begins with."""
     rows = []
     for name in names or [path.stem for path in find_group_files(group)]:
         title = comments_of_member(group, name).title
-        if found := STANDS_FOR.fullmatch(title):
-            title = comments_of_member("encoding", found[1]).title
         rows.append({f"`{group}=`": f"`{name}`", "what it is": _escape(title)})
     return rows
 
@@ -96,14 +87,6 @@ def _shape(annotation: Any) -> str:
 
 def _is_hook(name: str, member: object) -> bool:
     return inspect.isfunction(member) and not name.startswith("_")
-
-
-def list_claims(name: str) -> Rows:
-    """Return a row for each claim of a paper: its id, its statement and where it is stated."""
-    return [
-        {"claim": claim.name, "statement": claim.statement, "where": claim.where}
-        for claim in papers()[name]().claims.values()
-    ]
 
 
 def _escape(text: str) -> str:

@@ -54,6 +54,11 @@ def test_the_readme_has_at_most_130_lines():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 130
 
 
+def test_the_docs_have_at_most_18_pages():
+    copies = {"contributing.md", "changelog.md"}  # the site fills them from files of the root
+    assert len({page.name for page in (ROOT / "docs").glob("*.md")} - copies) <= 18
+
+
 @pytest.mark.parametrize("name", papers())
 def test_committed_verdicts_have_the_statements_of_their_claims(name):
     claims = {claim.name: claim.statement for claim in papers()[name]().claims.values()}

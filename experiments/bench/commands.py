@@ -4,12 +4,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from synthlab.storage.store import Store
-
-if TYPE_CHECKING:
-    import psutil
 
 SAMPLING = 0.1  # seconds between measurements of the memory
 MIB = 2**20
@@ -43,28 +40,16 @@ def time_command(arguments: list[str], one_core: bool = False, sampled: bool = T
             process.cpu_affinity(process.cpu_affinity()[:1])
         memory = 0
         while process.poll() is None:
-            memory = max(memory, _measure_memory(process) if sampled else 0)
+            if sampled:
+                try:
+                    used = [each.memory_full_info() for each in [process, *process.children(recursive=True)]]
+                    # Shared pages count once where the system identifies them (Linux), else once for each process.
+                    memory = max(memory, sum(getattr(each, "pss", each.rss) for each in used))
+                except (psutil.NoSuchProcess, psutil.AccessDenied):
+                    pass  # one has ended in the meantime
             time.sleep(SAMPLING)
         seconds = time.perf_counter() - started
         if process.returncode:
             raise subprocess.CalledProcessError(process.returncode, command)
         records = list(Store(results).read_all())
-        busy = sum(each.seconds for each in records)
-        return Cost(seconds, memory / MIB, len(records), busy)
-
-
-def _measure_memory(process: "psutil.Process") -> int:
-    """Return the memory of a process and all its descendants.
-
-    Shared pages are counted once if the system identifies them (Linux), else once for each.
-    """
-    import psutil
-
-    total = 0
-    try:
-        for member in [process, *process.children(recursive=True)]:
-            memory = member.memory_full_info()
-            total += getattr(memory, "pss", memory.rss)
-    except (psutil.NoSuchProcess, psutil.AccessDenied):
-        pass  # it ended in the meantime
-    return total
+        return Cost(seconds, memory / MIB, len(records), sum(each.seconds for each in records))

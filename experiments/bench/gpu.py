@@ -1,148 +1,123 @@
-"""Speed on a GPU, in about eight minutes: ``python -m experiments.bench.gpu`` prints a line of JSON a measurement.
+"""The rows of ``synthlab bench gpu``: models that a GPU trains an hour, in about eight minutes.
 
-- ``training``: models trained an hour in ensembles of several sizes, captured, and compiled before that; and the time
-  of testing a model as a share of its training.
-- ``at once``: the same for several processes on one GPU.
-- ``reference``: some of the ensembles of the committed reference, from which the time of all is estimated.
+- ensembles of several sizes, their training step captured in a CUDA graph, and compiled before that;
+- several processes on one GPU;
+- some of the ensembles of the committed reference, from which the time of all is estimated.
 """
 
 import json
 import lzma
 import multiprocessing
-import sys
-import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-import torch
-
-import experiments.long_short_alignment.scalar  # noqa: F401  # a kind of run of the reference
-from experiments.bench.probes import repeat_seeds
-from synthlab.output import say
+import experiments.long_short_alignment.scalar  # noqa: F401  # a family of the reference
+from experiments.bench.probes import STEPS, BenchRow, models_an_hour, repeat_seeds, time_ensemble
 from synthlab.runs.composition import compose
 from synthlab.runs.run import Run, config_of, resolve
 from synthlab.training import graphs
 from synthlab.training.ensembles import plan_ensembles
-from synthlab.training.execution import execute_together
 
-WARM, TIMED = 100, 200  # steps before timing, and timed
 REFERENCE = Path(__file__).parents[2] / "tests/experiments/reference_runs.jsonl.xz"  # the settings of its runs
-RUNS: dict[str, tuple[list[str], tuple[int, ...], tuple[int, ...]]] = {  # overrides; ensembles, captured and compiled
-    "default": (["task=length", "outrep=reciprocal"], (1, 512, 2496, 8192), (8192,)),
-    "width 64, two layers": (["task=length", "model.width=64", "model.depth=2"], (1, 512), (512,)),
-    "language": (["task=text"], (1, 32, 128), (128,)),
-    "copy": (["task=copy"], (1, 64, 156), (156,)),
+
+
+class Shape(NamedTuple):
+    """A run, and the sizes of its ensembles: to be captured, compiled, and trained by several processes at once."""
+
+    overrides: list[str]
+    captured: tuple[int, ...]
+    compiled: int
+    at_once: int | None
+
+
+SHAPES = {
+    "default model": Shape(["task=length", "outrep=reciprocal"], (1, 512, 2496, 8192), 8192, 30),
+    "width 64, two layers": Shape(["task=length", "model.width=64", "model.depth=2"], (1, 512), 512, None),
+    "language model": Shape(["task=text"], (1, 32, 128), 128, 5),
+    "copy": Shape(["task=copy"], (1, 64, 156), 156, 5),
 }
 
 
-def time_ensemble(configs: Sequence[Run], device: str = "cuda") -> dict[str, float]:
-    """Return the seconds of an ensemble of its full number of steps: to begin, a step, and to test, and their sum."""
-    steps = {"steps": WARM + TIMED, "record_every": WARM // 2, "warmup": 0}
-    short = [each.model_copy(update={"protocol": each.protocol.model_copy(update=steps)}) for each in configs]
-    seen: dict[int, float] = {}
-
-    def observe(step: int, losses: list[float]) -> None:
-        seen.setdefault(step, time.perf_counter())
-
-    began = time.perf_counter()
-    record = execute_together(short, observe, device)[0]
-    last = max(seen)  # a run may stop before
-    step = (seen[last] - seen[WARM]) / max(1, last - WARM)
-    test = record.environment["test_seconds"] * len(configs)
-    begin = seen[WARM] - began - WARM * step
-    return {"begin": begin, "step": step, "test": test, "all": begin + configs[0].steps * step + test}
+def measure(
+    device: str = "cuda", shapes: Mapping[str, Shape] = SHAPES, steps: int = STEPS, processes: int = 4, share: int = 11
+) -> Iterator[BenchRow]:
+    """Yield all rows."""
+    first, *_ = shapes.values()
+    time_ensemble(_make_configs(first, 1), steps, device)  # the first run of a process takes longer
+    for name, shape in shapes.items():
+        for models in shape.captured:
+            yield time_training(name, shape, models, False, steps, device)
+        yield time_training(name, shape, shape.compiled, True, steps, device)
+    yield from time_at_once(shapes, processes, steps, device)
+    yield from time_reference(share, steps, device)
 
 
-def make_configs(name: str, models: int) -> list[Run]:
-    """Return the runs of an ensemble of ``RUNS``."""
-    return repeat_seeds(resolve(compose(RUNS[name][0])), models)
-
-
-def time_training(name: str, models: int, compiled: bool) -> dict[str, Any]:
+def time_training(name: str, shape: Shape, models: int, compiled: bool, steps: int, device: str) -> BenchRow:
     """Measure one ensemble."""
     graphs.PAYS = 0 if compiled else float("inf")
-    configs = make_configs(name, models)
-    found = time_ensemble(configs)
-    training = configs[0].steps * found["step"]
-    hour = {"models_an_hour": round(3600 * models / training), "testing": round(found["test"] / training, 4)}
-    gib = round(torch.cuda.max_memory_allocated() / 2**30, 2)
-    torch.cuda.reset_peak_memory_stats()
-    torch.cuda.empty_cache()
-    return {
-        "row": "training",
-        "name": name,
-        "models": models,
-        "compiled": compiled,
-        **hour,
-        **_round(found),
-        "GiB": gib,
-    }
+    configs = _make_configs(shape, models)
+    found = time_ensemble(configs, steps, device)
+    hour = models_an_hour(configs[0], models, found.step)
+    testing = found.test / (found.step * configs[0].protocol.steps)
+    measure = f"GPU: {name}, {models} at a time{', compiled' if compiled else ''}"
+    details = f"models an hour; testing takes {testing:.0%} of the time of training"
+    numbers = {"models": models, "compiled": compiled, "models_an_hour": round(hour), "testing": round(testing, 4)}
+    return BenchRow(measure, f"{hour:,.0f}", "", details, numbers | found._asdict())
 
 
-def time_at_once(most: int) -> Iterator[dict[str, Any]]:
-    """Measure one ensemble, and ``most`` at once in as many processes."""
-    with multiprocessing.get_context("spawn").Pool(most) as pool:
-        pool.starmap(_models_an_hour, [("default", 1)] * most)  # the first run of a process takes longer
-        for name, models in (("default", 30), ("language", 5), ("copy", 5)):
-            for processes in (1, most):
-                hour = sum(pool.starmap(_models_an_hour, [(name, models)] * processes, chunksize=1))
-                row = {"row": "at once", "name": name, "models": models, "processes": processes}
-                yield {**row, "models_an_hour": round(hour)}
+def time_at_once(shapes: Mapping[str, Shape], processes: int, steps: int, device: str) -> Iterator[BenchRow]:
+    """Measure one ensemble of each shape, and as many at once as there are processes."""
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        pool.starmap(_train_alone, [(next(iter(shapes.values())), 1, steps, device)] * processes)  # a warm-up
+        for name, shape in shapes.items():
+            if shape.at_once is None:
+                continue
+            arguments = (shape, shape.at_once, steps, device)
+            alone, together = (
+                sum(pool.starmap(_train_alone, [arguments] * count, chunksize=1)) for count in (1, processes)
+            )
+            yield BenchRow(
+                f"GPU: {name}, {shape.at_once} at a time in each of {processes} processes",
+                f"{together:,.0f}",
+                "",
+                f"models an hour; {alone:,.0f} in one process",
+                {"models": shape.at_once, "processes": processes, "models_an_hour": together, "alone": alone},
+            )
 
 
-def _models_an_hour(name: str, models: int) -> float:
-    configs = make_configs(name, models)
-    return 3600 * models / (configs[0].steps * time_ensemble(configs)["step"])
-
-
-def time_reference(share: int) -> Iterator[dict[str, Any]]:
-    """Measure one of ``share`` ensembles of the reference, of each kind of run, and estimate the time of all."""
+def time_reference(share: int, steps: int, device: str) -> Iterator[BenchRow]:
+    """Measure one of ``share`` ensembles of the reference, for each family, and estimate the time of all."""
+    graphs.PAYS = float("inf")
     with lzma.open(REFERENCE, "rt", encoding="utf-8") as lines:
         settings = [json.loads(line)[1] for line in lines]
     for each in settings:
         if "digest" in each["task"]:
             each["task"]["digest"] = None  # the text is that of this machine
-    configs = [config_of(each) for each in settings]
-    kinds: dict[str, list[list[Run]]] = defaultdict(list)
-    for ensemble in plan_ensembles(configs, 1, "cuda"):
-        kinds[ensemble[0].family].append(ensemble)
-    for kind, ensembles in kinds.items():
-        timed = ensembles[share // 2 :: share]
-        found = [time_ensemble(ensemble) for ensemble in timed]
+    families: dict[str, list[list[Run]]] = defaultdict(list)
+    for ensemble in plan_ensembles([config_of(each) for each in settings], 1, device):
+        families[ensemble[0].family].append(ensemble)
+    for family, ensembles in families.items():
+        found = [time_ensemble(ensemble, steps, device) for ensemble in ensembles[share // 2 :: share]]
         # Ensembles differ in their steps most of all.
-        per_step = sum(each["step"] for each in found) / len(found)
-        fixed = sum(each["begin"] + each["test"] for each in found) / len(found)
-        steps = sum(ensemble[0].steps for ensemble in ensembles)
-        counts = {"runs": sum(map(len, ensembles)), "ensembles": len(ensembles), "timed": len(timed), "steps": steps}
-        whole = {"training": round(steps * per_step), "beginning_and_testing": round(len(ensembles) * fixed)}
-        yield {"row": "reference", "name": kind, **counts, **whole, "each": [_round(each) for each in found]}
+        training = sum(ensemble[0].steps for ensemble in ensembles) * sum(each.step for each in found) / len(found)
+        fixed = len(ensembles) * sum(each.begin + each.test for each in found) / len(found)
+        counts = {"runs": sum(map(len, ensembles)), "ensembles": len(ensembles), "timed": len(found)}
+        yield BenchRow(
+            f"GPU: the reference's {counts['runs']:,} runs of the family {family}",
+            f"{(training + fixed) / 60:.0f} min",
+            "",
+            f"{training / 60:.0f} to train, {fixed / 60:.0f} to begin and test; by {len(found)} of {len(ensembles)}",
+            counts | {"training": training, "beginning_and_testing": fixed},
+        )
 
 
-def _round(values: dict[str, float]) -> dict[str, float]:
-    return {name: round(value, 5) for name, value in values.items()}
+def _make_configs(shape: Shape, models: int) -> list[Run]:
+    return repeat_seeds(resolve(compose(shape.overrides)), models)
 
 
-def measure() -> Iterator[dict[str, Any]]:
-    """Yield all measurements."""
-    yield {"row": "machine", "device": torch.cuda.get_device_name(), "torch": torch.__version__}
-    time_training("default", 1, False)  # the first run of a process takes longer
-    for name, (_, captured, _) in RUNS.items():
-        for models in captured:
-            yield time_training(name, models, False)
-    yield from time_at_once(4)
-    for name, (_, _, compiled) in RUNS.items():
-        for models in compiled:
-            yield time_training(name, models, True)
-    graphs.PAYS = float("inf")
-    yield from time_reference(11)
-
-
-if __name__ == "__main__":
-    if not torch.cuda.is_available():
-        sys.exit("there is no GPU on this machine")
-    began = time.perf_counter()
-    for measurement in measure():
-        say(json.dumps({**measurement, "at": round(time.perf_counter() - began)}))
-        sys.stdout.flush()
+def _train_alone(shape: Shape, models: int, steps: int, device: str) -> float:
+    """Return the models an hour of one process."""
+    configs = _make_configs(shape, models)
+    return models_an_hour(configs[0], models, time_ensemble(configs, steps, device).step)

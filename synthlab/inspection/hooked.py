@@ -1,4 +1,4 @@
-"""One trained model with hooks: its activations by the names of docs/inside.md, and what replacing them changes."""
+"""One trained model with hooks: its activations by the names of docs/reference.md, and what replacing them changes."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Changes to what a model computes: hooks for ``TrainedModel.run_with_hooks`` and ``run_with_cache``.
 
 A hook is a pair of a name and a function. The function takes the activation and its hook point, and returns a
-replacement, or None for no change. These functions make such pairs; you can write your own. docs/inside.md has
+replacement, or None for no change. These functions make such pairs; you can write your own. docs/tutorial.md has
 examples.
 """
 

@@ -6,7 +6,7 @@ row. ``unique_tokens.TokenTable`` computes once what all sequences of a batch ha
 layout go through PyTorch's fused attention, which computes the same and keeps no logits for each text and head.
 
 Tensor letters: B batch (with models first, see ``layers``), T tokens, Q queries, K keys, D model width, H heads, d head
-width. Hook points are named as in TransformerLens (Nanda and Bloom, 2022) where it has them; docs/inside.md lists them.
+width. Hook points are named as in TransformerLens (Nanda and Bloom, 2022) where it has them; docs/reference.md has all.
 """
 
 import math

@@ -123,7 +123,7 @@ class TrainedModel(ABC):
 
     @property
     def hooked(self) -> HookedTransformer:
-        """``module``, called with whole sequences of tokens; with a hook point at each place of docs/inside.md.
+        """``module``, called with whole sequences of tokens; with a hook point at each place of docs/reference.md.
 
         Raises InputError for a model that is not a decoder of the lab.
 

@@ -103,7 +103,7 @@ def write_files(page: Path, folder: Path) -> None:
 def test_python_blocks_run(page, workplace, monkeypatch):
     monkeypatch.setattr("synthlab.api.Composer", lambda: Composer(to_overrides(QUICK)))
     names = {}
-    if page.name == "benchmarks.md":
+    if page.name == "evaluate.md":
         pytest.importorskip("lm_eval")
         names["trained"] = opened(small("task=text", "encoding=rope"))
     write_files(page, workplace)
@@ -188,4 +188,4 @@ def check_study(overrides: list[str], named: list[str]) -> None:
 
 def test_code_is_found():
     assert len([page for page in TEXTS if blocks(page, "python")]) >= 5
-    assert {page.name for page, _ in CASES} >= {"README.md", "tutorial.md", "sweeps.md", "slurm.md", "extending.md"}
+    assert {page.name for page, _ in CASES} >= {"README.md", "tutorial.md", "sweeps.md", "extending.md"}

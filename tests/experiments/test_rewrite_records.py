@@ -10,11 +10,15 @@ from synthlab.errors import InputError
 from synthlab.storage.store import Store
 
 
+def name_as_before(settings):
+    return {"kind": "regression"} | {key: value for key, value in settings.items() if key != "family"}
+
+
 def write_before(folder, kept):
     """Write a record as the layout before had it."""
     run = folder / "runs" / kept.config.id
     run.mkdir(parents=True)
-    (run / "config.json").write_text(json.dumps(kept.config.model_dump()))
+    (run / "config.json").write_text(json.dumps(name_as_before(kept.config.model_dump())))
     for name in ("metrics", "training", "outputs"):
         if (table := getattr(kept, name)) is not None:
             table.to_csv(run / f"{name}.csv", index=False)
@@ -35,7 +39,11 @@ def test_a_folder_of_the_layout_before_is_rewritten_with_every_number(tmp_path):
         write_before(tmp_path, each)
     failed = tmp_path / "failed" / record(3).config.id
     failed.mkdir(parents=True)
-    about = {"config": record(3).config.model_dump(), "error": "ValueError: no", "environment": {"torch": "2"}}
+    about = {
+        "config": name_as_before(record(3).config.model_dump()),
+        "error": "ValueError: no",
+        "environment": {"torch": "2"},
+    }
     (failed / "status.json").write_text(json.dumps(about))
     (failed / "traceback.txt").write_text("Traceback")
     (tmp_path / "tags" / "pilot").mkdir(parents=True)

@@ -56,8 +56,8 @@ def test_34_cases_and_what_becomes_of_them():
     says(
         "docs/findings.md", "in 25 of them the median run does", "In 16 of the 34 the seeds disagree. Of the others 16"
     )
-    says("docs/crasp.md", "In 16 of the 34 the seeds disagree", "a threshold of 76 % 22 generalize, with 80 % 21")
-    says("docs/crasp.md", "(24 by the claims' strict threshold)", "training length 22 of 34 do (strictly: 21)")
+    says("docs/papers.md", "In 16 of the 34 the seeds disagree", "a threshold of 76 % 22 generalize, with 80 % 21")
+    says("docs/papers.md", "(24 by the claims' strict threshold)", "training length 22 of 34 do (strictly: 21)")
 
 
 def test_nope_s_lead_with_tasks_as_units():
@@ -71,7 +71,7 @@ def test_nope_s_lead_with_tasks_as_units():
             told.append((round(lead.mean(), 2), round(lead.mean() / lead.sem(), 1)))
     assert told == [(0.27, 2.2), (0.22, 1.7), (0.27, 2.3), (0.19, 1.8)]
     says(
-        "docs/nope.md",
+        "docs/papers.md",
         "0.27 in reciprocal rank (t = 2.2) and 0.22 in score (t = 1.7)",
         "over ALiBi 0.27 (2.3) and 0.19 (1.8)",
     )
@@ -115,7 +115,7 @@ def test_the_best_encoding_s_gain_by_length_and_without_even_pairs():
     assert (once["fit"].sum(), len(once)) == (83, 375)
     says("README.md", "0.026 [-0.001, 0.035]", "Only 83 of 375 runs learned")
     says(
-        "docs/chomsky.md",
+        "docs/papers.md",
         "0.010 [-0.002, 0.016] at 16 to 30 and 0.044 [0.001, 0.058] at 31 to 45",
         "without it 0.019 [-0.015, 0.037], and under two of five seeds",
         "0.020 (t = 1.8)",
