@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from torch import nn
 
@@ -30,6 +30,7 @@ from synthlab.numbers.construction import build_models
 from synthlab.numbers.family import train_models
 from synthlab.numbers.run import NumbersRun
 from synthlab.runs.composition import Composer, to_overrides
+from synthlab.runs.run import resolve
 from synthlab.training.devices import use_one_thread
 from theory.closed_forms.least import least_error
 from theory.closed_forms.optima import optimum
@@ -67,7 +68,7 @@ class Laboratory:
 
     def _warm(self) -> None:
         """Train a small run in advance, since the first one in a process is slow."""
-        config = NumbersRun.resolve(Composer().compose(WARMING))
+        config = cast(NumbersRun, resolve(Composer().compose(WARMING)))
         model = build_models([config])
         train_models(model, [config])
         Viewer(config).read(model, "01", 5)
@@ -98,7 +99,7 @@ class Laboratory:
         self.connection.send(Refused(request.number, lines, ended=isinstance(request, Train)))
 
     def _train(self, request: Train) -> None:
-        config = NumbersRun.resolve(Composer().compose(request.settings))
+        config = cast(NumbersRun, resolve(Composer().compose(request.settings)))
         model, viewer = build_models([config]), Viewer(config)
         self.trained[request.number] = TrainedRun(config, model, viewer)
         command = shlex.join(["synthlab", *to_overrides(request.settings)])

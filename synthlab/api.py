@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from numbers import Integral
-from typing import Any, cast
+from operator import index
+from typing import Any
 
 from synthlab.analysis.record_list import Records, load_records
 from synthlab.errors import InputError, RunsFailed
@@ -11,14 +11,12 @@ from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.numbers.inputs import InputDistribution
 from synthlab.numbers.outrep import Interval, LearnedOutRep, OutRep
 from synthlab.numbers.tasks import NumberTask
-from synthlab.runs.argument_checks import check_arguments, read_list, shorten
 from synthlab.runs.composition import Composer
-from synthlab.runs.registry import first_key, show
+from synthlab.runs.registry import show
 from synthlab.runs.run import resolve
 from synthlab.storage.records import Record
-from synthlab.storage.store import IDENTITY, Store
+from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import ensure
-from synthlab.sweeps.sweep_grid import MOST
 from synthlab.sweeps.trackers import Tracker, tracker_of
 from synthlab.training.trained import Prediction, TrainedModel
 
@@ -44,7 +42,6 @@ __all__ = [
 ]
 
 
-@check_arguments
 def run(
     seeds: int | Iterable[int] | None = None,
     results: str | os.PathLike[str] = "results",
@@ -96,27 +93,25 @@ def run(
         synthlab.errors.InputError: train_length=0: must be greater than 0
     """
     if seeds is not None and "seed" in settings:
-        raise InputError(f"seeds={shorten(seeds)}: give either seed or seeds")
-    of_hydra = [key for key in settings if first_key(key) == "hydra"]
-    if of_hydra:
-        raise InputError(*(f"{key}: only sweeps on the command line take it; leave it out" for key in of_hydra))
+        raise InputError(f"seeds={show(seeds)}: give either seed or seeds")
     raw = Composer().compose(settings)
     config, store = resolve(raw), Store(results, save, tag)
-    tracker = tracker_of(raw["tracker"], store.tag)
+    configs = [config]
     if seeds is not None:
-        config.check_follows(raw, f"seeds={shorten(seeds)}")
-    configs = [config] if seeds is None else [config.with_seeds(raw | {"seed": seed}) for seed in _seeds(seeds)]
-    return ensure(configs, store, workers, progress, device, tracker, retry)
+        config.check_follows(raw, f"seeds={show(seeds)}")
+        configs = [config.with_seeds(raw | {"seed": seed}) for seed in _list_seeds(seeds)]
+    return ensure(configs, store, workers, progress, device, tracker_of(raw["tracker"], store.tag), retry)
 
 
-def _seeds(seeds: int | Iterable[int]) -> list[int]:
+def _list_seeds(seeds: Any) -> list[int]:
     """Return the seeds that a number of seeds, or the seeds themselves, stand for."""
-    chosen: list[Any] = read_list(
-        "seeds", range(int(seeds)) if isinstance(seeds, Integral) else cast(Iterable[int], seeds), MOST
-    )
-    if not chosen or not all(isinstance(seed, Integral) and not isinstance(seed, bool) for seed in chosen):
-        raise InputError(f"seeds={shorten(seeds)}: must be a number of seeds, 1 or more, or a list of whole numbers")
-    return [int(seed) for seed in chosen]
+    try:
+        chosen = [index(seed) for seed in (seeds if isinstance(seeds, Iterable) else range(index(seeds)))]
+    except TypeError:
+        chosen = []
+    if not chosen:
+        raise InputError(f"seeds={show(seeds)}: must be a number of seeds, 1 or more, or a list of whole numbers")
+    return chosen
 
 
 def train(**settings: Any) -> TrainedModel:
@@ -146,18 +141,13 @@ def train(**settings: Any) -> TrainedModel:
         >>> bool((again.predict(["0110"]).answer == model.predict(["0110"]).answer).all())
         True
     """
-    refused = []
     if "seeds" in settings:
-        refused.append(f"seeds={show(settings['seeds'])}: one model has one; give seed")
-    if settings.setdefault("save", "weights") is None:
-        refused.append("save=null: the weights are always kept; leave it out")
-    if refused:
-        raise InputError(*refused)
+        raise InputError(f"seeds={show(settings['seeds'])}: one model has one; give seed")
+    settings["save"] = settings.get("save") or "weights"
     (record,) = run(**settings)
     return record.model()
 
 
-@check_arguments
 def load_model(
     record: Record | str, results: str | os.PathLike[str] = "results", step: int | None = None
 ) -> TrainedModel:
@@ -194,8 +184,6 @@ def load_model(
         1
     """
     if not isinstance(record, Record):
-        if not isinstance(record, str) or not IDENTITY.fullmatch(record):
-            raise InputError(f"record={shorten(record)}: must be a record, or the identity of one: 16 digits, 0 to f")
         record = Store(results).read(record)
     # A warning names the line that called this function, as in Record.model.
     return record.config.load_family().open_model(record, step)

@@ -11,13 +11,11 @@ from typing import Any
 from synthlab.cli.arguments import Parser, exit_on_input_error
 from synthlab.errors import InputError
 from synthlab.output import say, tell
-from synthlab.runs.argument_checks import check_arguments
 
 SUFFIXES = (".parquet", ".csv")
 TOLD = 10  # the most omitted records that are named one by one
 
 
-@check_arguments
 def collect(results: str | os.PathLike[str], out: str | os.PathLike[str], where: Any = None) -> Any:
     """Write one table of all runs below a folder of results.
 

@@ -17,9 +17,7 @@ from synthlab.analysis.conditions import select_rows
 from synthlab.analysis.tables import ENVIRONMENT, STEP, make_curve_table
 from synthlab.cli.arguments import Parser, exit_on_input_error
 from synthlab.errors import InputError, escape
-from synthlab.output import say, tell
-from synthlab.runs.argument_checks import check_arguments
-from synthlab.runs.picture_files import check_picture, save_picture
+from synthlab.output import save_picture, say, tell
 from synthlab.storage.store import Store
 from synthlab.styles import RC
 
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 METADATA = {".png": {"Software": None}, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
 
 
-@check_arguments
 def compare(
     table: pd.DataFrame,
     metric: str | None = None,
@@ -71,7 +68,6 @@ def compare(
         >>> len(figure.axes)
         2
     """
-    check_picture("path", path, METADATA)
     from synthlab.analysis.panels import draw_comparison  # matplotlib is imported only for pictures
 
     figure = draw_comparison(gather_points(table, metric, x, by, facet, length))
@@ -84,7 +80,7 @@ def _save(figure: "Figure", field: str, path: Path) -> None:
     import matplotlib.pyplot as plt
 
     with plt.rc_context(RC):
-        save_picture(figure, field, path, metadata=METADATA[path.suffix.lower()])
+        save_picture(figure, field, path, metadata=METADATA.get(path.suffix.lower()))
 
 
 def _read(source: str, where: list[str] | None) -> Iterator[Part]:
@@ -153,7 +149,6 @@ def _compare(argv: Sequence[str] | None) -> list[Path]:
 
     args = _arguments(argv)
     picture = Path(args.out)
-    check_picture("out", picture, METADATA)
     data = picture.with_suffix(".points.csv")
     if os.path.realpath(data) == os.path.realpath(args.source):  # accepts links in a loop
         raise InputError(f"out={picture}: its points would overwrite the source {data}; choose another name")

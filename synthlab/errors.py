@@ -4,7 +4,6 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
-LONGEST, KEPT = 2_000, 180  # the most characters of a line; those at each end that a longer one keeps
 # Characters that steer a terminal, reorder or hide text, or cannot be written: controls, directions, half surrogates.
 STEERING = re.compile(
     "[\x00-\x08\x0a-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -13,10 +12,10 @@ STEERING = re.compile(
 
 
 class _Lines(Exception):
-    """An error of several lines, each bounded in length and without characters that steer a terminal."""
+    """An error of several lines without characters that steer a terminal."""
 
     def __init__(self, *lines: str):
-        self.lines = tuple(map(_to_one_line, lines))
+        self.lines = tuple(map(escape, lines))
         super().__init__("\n".join(self.lines))
 
     def __reduce__(self):
@@ -105,12 +104,6 @@ def escape(text: str) -> str:
     return STEERING.sub(lambda found: repr(found[0])[1:-1], text)
 
 
-def _to_one_line(text: str) -> str:
-    """Return a problem in one line of bounded length: its beginning and its end."""
-    text = escape(text)
-    return text if len(text) <= LONGEST else f"{text[:KEPT]} ... {text[-KEPT:]}"
-
-
 def _is_installed(package: str) -> bool:
     try:
         spec = find_spec(package)
@@ -126,24 +119,14 @@ def is_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and is_torch)
 
 
-def to_gib(number: float | int) -> str:
-    """Return a number of bytes as text: ``74.5 GiB``."""
-    return f"{number / 2**30:,.1f} GiB"
-
-
 def format_error(error: BaseException) -> str:
     """Return the error's type and message in one line: ``KeyError: 'name'``.
 
     An error of a user's class begins with the setting that names it: ``encoding=mine:Mine: KeyError: 'name'``.
     """
-    notes: list[str] = getattr(error, "__notes__", [])
-    return "".join(f"{' '.join(note.split())}: " for note in notes) + _format_error(error)
-
-
-def _format_error(error: BaseException) -> str:
     if is_of_memory(error):
-        size = re.search(r"tried to allocate (\d+) bytes", str(error))
-        more = f" ({to_gib(int(size[1]))} were asked for at once)" if size else ""
-        return f"MemoryError: there is not enough memory{more}; a smaller model, batch or length takes less"
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+        text = "MemoryError: there is not enough memory; a smaller model, batch or length takes less"
+    else:
+        text = f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
+    notes: list[str] = getattr(error, "__notes__", [])
+    return ": ".join([*(" ".join(note.split()) for note in notes), text])

@@ -1,11 +1,14 @@
-"""Printing: results to standard output, everything else to standard error, even if nobody reads them."""
+"""Output: results to standard output, everything else to standard error, even if nobody reads them; pictures."""
 
 import os
 import sys
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from synthlab.errors import escape
+from synthlab.errors import InputError, escape
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def say(*lines: Any) -> None:
@@ -21,24 +24,22 @@ def tell(*lines: Any) -> None:
     _print(lines, sys.stderr)
 
 
-def open_streams() -> None:
-    """Open the null device in place of closed standard streams.
-
-    Otherwise the next opened file would get the descriptor of one, and libraries that flush a stream would fail.
-    """
-    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
-        os.set_inheritable(opened, True)  # for workers too
-    os.close(opened)
-    for name, number in (("stdout", 1), ("stderr", 2)):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(number, "w", closefd=False))  # noqa: SIM115 - open until the end
-
-
 def _print(lines: tuple[Any, ...], stream: Any) -> None:
-    if stream is None:  # closed by the parent process, and not opened by ``open_streams``
+    if stream is None:  # closed by the parent process, and not opened by the command line
         return
     try:
         print(*(escape(line) for text in lines for line in str(text).split("\n")), sep="\n", file=stream, flush=True)
     except (OSError, ValueError):
         with suppress(OSError, ValueError):  # otherwise Python reports the error at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def save_picture(figure: "Figure", field: str, path: str | os.PathLike[str] | None, **how: Any) -> None:
+    """Save a picture unless ``path`` is None. Raises InputError, which names ``field``, if it cannot be written."""
+    if path is None:
+        return
+    try:
+        cast(Any, figure).savefig(path, **how)
+    except (OSError, ValueError) as error:  # ValueError: an unknown format
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise InputError(f"{field}={path}: cannot be written ({reason})") from None

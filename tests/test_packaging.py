@@ -41,7 +41,7 @@ def python(installed: Path, *arguments: str, cwd: Path, without: tuple[str, ...]
 def test_the_wheel_holds_packages_and_configs(installed):
     names = {path.relative_to(installed).as_posix() for path in installed.rglob("*") if path.is_file()}
     in_checkout = {path.relative_to(ROOT).as_posix() for path in (ROOT / "synthlab").rglob("*") if path.suffix == ".j2"}
-    assert {"synthlab/py.typed", "hydra_plugins/synthlab_sweeper.py", *in_checkout} <= names
+    assert {"synthlab/py.typed", "hydra_plugins/synthlab_ray.py", *in_checkout} <= names
     in_checkout = {path.relative_to(ROOT / "conf").as_posix() for path in (ROOT / "conf").rglob("*.yaml")}
     assert {name.removeprefix("synthlab/conf/") for name in names if name.startswith("synthlab/conf/")} == in_checkout
     in_packages = {

@@ -1,5 +1,6 @@
 """Printed records: settings, metrics at a few lengths, chance, the horizon. A block for each family."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -25,10 +26,8 @@ def summary(records: Sequence[Record]) -> pd.DataFrame:
 
     With several families, a column is named by the metric and the series.
     """
-    frames = {}
-    for block in by_family([record for record in records if record.diverged_at is None]):
-        primary = block[0].config.measures().primary
-        frames[primary] = _summary(block)
+    finished = by_family([record for record in records if record.diverged_at is None])
+    frames = {block[0].config.measures().primary: _summary(block) for block in finished}
     if len(frames) > 1:
         return pd.concat(frames, axis="columns", names=["metric"]).sort_index()
     return next(iter(frames.values()), pd.DataFrame())
@@ -36,8 +35,20 @@ def summary(records: Sequence[Record]) -> pd.DataFrame:
 
 def render_records(records: Sequence[Record]) -> str:
     """Return a few lines of text for each family of records: settings, metrics by length, diverged runs."""
-    text = "\n\n".join(map(_block, by_family(records))) or "no records"
-    return "\n".join(map(escape, text.split("\n")))  # records may come from anybody
+    blocks: list[str] = []
+    for block in by_family(records):
+        finished = [record for record in block if record.diverged_at is None]
+        lines = [_headline(block)]
+        if finished:
+            lines += _render_one(finished[0]) if len(block) == 1 else _render_many(finished)
+        lines += [
+            f"seed {record.config.seed} diverged: the loss was not finite at step {record.diverged_at}; "
+            f"a lower protocol.lr (now {record.config.protocol.lr:g}) may help"
+            for record in block
+            if record.diverged_at is not None
+        ]
+        blocks.append("\n".join(lines))
+    return "\n".join(map(escape, ("\n\n".join(blocks) or "no records").split("\n")))  # records may come from anybody
 
 
 def describe_recorded(records: Sequence[Record], asked: int) -> str:
@@ -52,32 +63,17 @@ def describe_recorded(records: Sequence[Record], asked: int) -> str:
     return f"{what} recorded ({when}, torch {parts[0]}, {parts[1]})"
 
 
-def _block(records: Sequence[Record]) -> str:
-    lines = [_headline(records)]
-    finished = [record for record in records if record.diverged_at is None]
-    if finished:
-        lines += _render_one(finished[0]) if len(records) == 1 else _render_many(finished)
-    lines += [
-        f"seed {record.config.seed} diverged: the loss was not finite at step {record.diverged_at}; "
-        f"a lower protocol.lr (now {record.config.protocol.lr:g}) may help"
-        for record in records
-        if record.diverged_at is not None
-    ]
-    return "\n".join(lines)
-
-
 def _headline(records: Sequence[Record]) -> str:
     """Return a line with the number of runs, the members that all have, and the seeds, others where they differ."""
     settings = [record.settings() for record in records]
-
-    def texts(name: str) -> list[str]:
-        return list(dict.fromkeys(escape(to_text(each[name])) for each in settings if name in each))
-
-    groups = {group: texts(group) for record in records for group in record.config.groups()}
-    same = [f"{group}={values[0]}" for group, values in groups.items() if len(values) == 1 and values != ["null"]]
-    own = [name for name in Run.SEEDS[1:] if any(each.get(name, each["seed"]) != each["seed"] for each in settings)]
-    lists = [f"{name}={', '.join(texts(name))}" for name in ("train_length", "seed", *own)]
-    return f"{len(records)} run{'s' * (len(records) > 1)}: {' '.join([*same, *lists])}"
+    groups = dict.fromkeys(group for record in records for group in record.config.groups())
+    seeds = [name for name in Run.SEEDS[1:] if any(each.get(name, each["seed"]) != each["seed"] for each in settings)]
+    words = []
+    for name in (*groups, "train_length", "seed", *seeds):
+        values = list(dict.fromkeys(to_text(each[name]) for each in settings if name in each))
+        if name not in groups or (len(values) == 1 and values != ["null"]):
+            words.append(f"{name}={', '.join(values)}")
+    return f"{len(records)} run{'s' * (len(records) > 1)}: {' '.join(words)}"
 
 
 def _render_one(record: Record) -> list[str]:
@@ -155,10 +151,10 @@ def chance_of(record: Record) -> pd.Series | None:
 
 def _criterion(records: Sequence[Record]) -> str:
     """Return what is true up to the horizon, with the values of the settings that it names."""
-    words = str(records[0].config.measures().criterion).split(" ")
-    for place, word in enumerate(words):
-        key = word.rstrip(",")
-        values = dict.fromkeys(str(settings[key]) for r in records if key in (settings := r.settings()))
-        if values:
-            words[place] = word.replace(key, f"{key}={','.join(values)}")
-    return " ".join(words)
+    settings = [record.settings() for record in records]
+
+    def with_values(key: re.Match[str]) -> str:
+        values = dict.fromkeys(str(each[key[0]]) for each in settings if key[0] in each)
+        return f"{key[0]}={','.join(values)}" if values else key[0]
+
+    return re.sub(r"[a-z]+[._][a-z._]*[a-z]", with_values, str(records[0].config.measures().criterion))

@@ -11,8 +11,8 @@ from synthlab.analysis import printing, tables
 from synthlab.analysis.collection import Collection
 from synthlab.analysis.conditions import Where
 from synthlab.errors import InputError
-from synthlab.runs.argument_checks import check_arguments, shorten
-from synthlab.runs.picture_files import check_picture, save_picture
+from synthlab.output import save_picture
+from synthlab.runs.registry import show
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
 from synthlab.styles import RC
@@ -38,7 +38,7 @@ class Records(list[Record]):
         super().__init__()
         for record in records:
             if not isinstance(record, Record):
-                raise InputError(f"records: {shorten(record)}: must be a record; synthlab.run returns records")
+                raise InputError(f"records: {show(record)}: must be a record; synthlab.run returns records")
             self.append(record)
 
     def table(self) -> pd.DataFrame:
@@ -71,7 +71,6 @@ class Records(list[Record]):
         """
         return printing.summary(self)
 
-    @check_arguments
     def plot(self, metric: str | None = None, path: str | os.PathLike[str] | None = None) -> "Figure":
         """Plot a metric against test length, a curve for each config: median over seeds, band from min to max.
 
@@ -89,7 +88,6 @@ class Records(list[Record]):
         from synthlab.analysis.comparison import gather_points
         from synthlab.analysis.panels import draw_comparison  # matplotlib is imported only for plots
 
-        check_picture("path", path)
         figure = draw_comparison(gather_points(self.table(), metric, "length", None, None, None))
         save_picture(figure, "path", path, dpi=RC["savefig.dpi"])
         return figure
@@ -102,7 +100,6 @@ class Records(list[Record]):
         return "\n".join(printing.summary(block).to_html() for block in printing.by_family(finished) or [[]])
 
 
-@check_arguments
 def load_records(results: str | os.PathLike[str] = "results", where: Where = None) -> pd.DataFrame:
     """Return one tidy table of all runs below a folder of results.
 

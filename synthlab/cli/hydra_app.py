@@ -8,13 +8,14 @@ import warnings
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from synthlab.cli.arguments import refuse
 from synthlab.errors import InputError, RunsFailed, escape, format_error, is_of_memory
-from synthlab.output import open_streams, say, tell
-from synthlab.runs.composition import compose, input_errors, open_options
+from synthlab.output import say, tell
+from synthlab.runs.composition import compose, initialize_hydra, input_errors, prepare_overrides, set_version_base
 from synthlab.runs.conf_files import conf_dir, own_folders
 from synthlab.runs.registry import first_key
 from synthlab.runs.run import OF_COMMANDS
@@ -56,14 +57,11 @@ def main(
 
             say(*describe_run(args.overrides, args.sweeps))
         elif args.prints:
-            _call_hydra(args, args.overrides, config_name, folder)
+            _print_with_hydra(args, config_name, folder)
         elif args.multirun:
             _sweep(args, config_name, words)
         else:
-            raw = compose(args.overrides, config_name, folder)
-            if raw.get("results") == "":  # commands write to folders below it: the root of the file system
-                raise InputError("results=: must be the path of a folder")
-            sys.exit(not task(raw))
+            sys.exit(not task(compose(args.overrides, config_name, folder)))
         sys.exit(0)
     except KeyboardInterrupt:
         tell(f"interrupted: {interrupted}")
@@ -91,7 +89,13 @@ def parse_words(words: Sequence[str]) -> Namespace:
 
 
 def _prepare_process() -> None:
-    open_streams()
+    # In place of closed standard streams, the null device: else the next opened file would get the descriptor of one.
+    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(opened, True)  # for workers too
+    os.close(opened)
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w", closefd=False))  # noqa: SIM115 - open until the end
     gc.set_threshold(OBJECTS, 1, 1)
     warnings.showwarning = _warn
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # of a scheduler: workers end, and claims are released
@@ -102,10 +106,10 @@ def _prepare_process() -> None:
 
 def _check_flags(args: Namespace, no_sweeps: str) -> None:
     """Raise InputError for flags that do not apply, and for settings of sweeps without a sweep."""
-    if args.experimental_rerun is not None:
-        raise InputError("--experimental-rerun: would run the code in its file; give settings as key=value")
-    if args.config_name or args.config_path:
-        raise InputError("--config-name, --config-path: a command has its own config; give --config-dir")
+    fixed = [flag for flag in ("config_name", "config_path", "experimental_rerun") if getattr(args, flag)]
+    if fixed:
+        flag = fixed[0].replace("_", "-")
+        raise InputError(f"--{flag}: a command has its own config; give settings as key=value, or --config-dir")
     if args.multirun and no_sweeps:
         raise InputError(f"-m: {no_sweeps}")
     if not all(folder.is_dir() for folder in own_folders):
@@ -114,37 +118,40 @@ def _check_flags(args: Namespace, no_sweeps: str) -> None:
     if not args.prints and not args.sweeps and of_hydra:
         mend = "leave it out" if no_sweeps else "leave it out, or add -m"
         raise InputError(*(f"{each}: applies only to sweeps; {mend}" for each in of_hydra))
-    sweepers = [each for each in of_hydra if "sweeper" in each]
-    if args.multirun and sweepers:
-        raise InputError(*(f"{each}: the lab has a sweeper of its own; leave it out" for each in sweepers))
+    if any("sweeper" in each for each in of_hydra):
+        raise InputError("hydra/sweeper: the lab has a sweeper of its own; leave it out")
 
 
-def _call_hydra(args: Namespace, overrides: Sequence[str], config_name: str, folder: str = "") -> list[Any]:
-    """Let Hydra carry out the command line. Return what it gives to the lab's sweeper: its config and its context."""
-    from hydra import __version__, version
+def _print_with_hydra(args: Namespace, config_name: str, folder: str) -> None:
+    """Let Hydra print what the flags ask for: the config, where it comes from, or completions."""
     from hydra._internal.utils import _run_hydra, get_args_parser
 
-    if __version__.startswith("1.3"):  # later versions have no other behavior
-        version.setbase("1.3")
-    given: list[Any] = []
-    with input_errors(overrides):
+    set_version_base()
+    if args.shell_completion:
+        with suppress(InputError):  # of a class on the line that is being typed
+            prepare_overrides(os.environ.get("COMP_LINE", "").split())
+    with input_errors(args.overrides):
         _run_hydra(
-            args=Namespace(**(vars(args) | {"overrides": open_options(overrides)})),
+            args=Namespace(**(vars(args) | {"overrides": prepare_overrides(args.overrides)})),
             args_parser=get_args_parser(),
-            task_function=lambda *parts: given.extend(parts),
+            task_function=lambda _: None,
             config_path=str(conf_dir() / folder),
             config_name=config_name,
         )
-    return given
 
 
 def _sweep(args: Namespace, config_name: str, words: Sequence[str]) -> None:
     """Train every combination of the command line. The runs may be of several families: the sweep composes each."""
+    from hydra._internal.callbacks import Callbacks
+    from hydra.types import HydraContext, RunMode
+
     of_commands = [each for each in args.overrides if first_key(each) in OF_COMMANDS]
-    config, context = _call_hydra(args, of_commands, config_name)
+    with input_errors(of_commands), initialize_hydra() as loader:
+        config = loader.load_configuration(config_name, of_commands, run_mode=RunMode.MULTIRUN)
     from synthlab.sweeps.command import sweep
 
-    sweep([each for each in args.overrides if first_key(each) != "hydra"], config, context, ["synthlab", *words])
+    of_runs = [each for each in args.overrides if first_key(each) != "hydra"]
+    sweep(of_runs, config, HydraContext(config_loader=loader, callbacks=Callbacks()), ["synthlab", *words])
 
 
 def _report(error: Exception) -> int:

@@ -21,17 +21,13 @@ def train(raw: dict[str, Any]) -> bool:
     from synthlab.output import say
     from synthlab.runs.run import bookkeeping, resolve
     from synthlab.storage.store import Store
-    from synthlab.sweeps.sweep import count_workers, ensure
+    from synthlab.sweeps.sweep import ensure
     from synthlab.sweeps.trackers import tracker_of
 
     config, given = resolve(raw), bookkeeping(raw)
-    store = Store(given["results"], given["save"], given["tag"])
+    store, retry = Store(given["results"], given["save"], given["tag"]), given["retry"] or "failed"
     tracker = tracker_of(given["tracker"], store.tag)
-    count_workers(given["workers"])  # also refuses an invalid number of workers, though one run needs only one
-    retry = given["retry"] or "failed"
-    records = ensure(
-        [config], store, progress=False, device=given["device"], tracker=tracker, retry=retry, tell_recorded=True
-    )
+    records = ensure([config], store, given["workers"], False, given["device"], tracker, retry, tell_recorded=True)
     say(f"{records}\nrecord: {config.id} in {store.path(config.id)}\n")
     return records[0].diverged_at is None
 

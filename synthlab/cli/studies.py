@@ -1,6 +1,5 @@
 """``synthlab study``: list papers and their studies, or train, plot and judge a paper's study."""
 
-import json
 import os
 import re
 import shlex
@@ -8,7 +7,6 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +17,6 @@ from synthlab.output import say
 from synthlab.runs.comments import read_comments
 from synthlab.runs.conf_files import conf_dir
 from synthlab.runs.registry import did_you_mean, first_key, key_of
-from synthlab.runs.run import Run
 from synthlab.studies.overrides import OF_THE_COMMAND
 
 if TYPE_CHECKING:
@@ -29,7 +26,6 @@ NO_SWEEPS = "studies are not swept; vary settings in a file of conf/study/"
 # What every paper has: the file of studies that run by default, and in it a study that takes minutes.
 DEFAULT, QUICK = "default", "quick"
 STUDY = re.compile(r"^(?!defaults:)([\w+-]+):", re.MULTILINE)  # the name of a study in its file
-SEEDS = 5  # of a study that names no number, and the first ones of seeds=auto
 Papers = Mapping[str, Callable[[], "Paper"]]
 
 
@@ -48,10 +44,11 @@ def main(papers: Papers, words: list[str] | None = None) -> None:
         sys.exit(0)
     if args.shell_completion:
         _complete(papers)
-    paper, study, file, named = "", "", "", _list_names(args)
+    paper, study, file = "", "", ""
+    named = [word for word in args.overrides if "=" not in word and not word.startswith("~")]
     if not (args.help or args.hydra_help or args.shell_completion):
         with exit_on_input_error():
-            paper, study, file = _choose_study(args, papers)
+            paper, study, file = _choose_study(args, named, papers)
         for_runs = [word for word in args.overrides if word not in named and not is_of_the_command(word)]
         words = [*(word for word in words if word not in (*named, *for_runs)), f"study={paper}/{file}"]
     given = {key_of(word): word for word in args.overrides if word not in named}
@@ -74,19 +71,14 @@ def _complete(papers: Papers) -> None:
     os.environ["COMP_LINE"] = " ".join([program, *kept, *words[-1:]])
 
 
-def _list_names(args: Namespace) -> list[str]:
-    """Return the words that are not settings."""
-    return [word for word in args.overrides if "=" not in word and not word.startswith("~")]
-
-
 def is_of_the_command(override: str) -> bool:
     """Return True for an override of the command itself, or of Hydra, that no run of a study has."""
     return first_key(override) in ("hydra", *OF_THE_COMMAND)
 
 
-def _choose_study(args: Namespace, papers: Papers) -> tuple[str, str, str]:
+def _choose_study(args: Namespace, named: list[str], papers: Papers) -> tuple[str, str, str]:
     """Return the paper, the study and its file, as the command line names them. Raises InputError for unknown ones."""
-    named, choices = _list_names(args), f"choose from {', '.join(papers)}"
+    choices = f"choose from {', '.join(papers)}"
     quick = any(word.lower() == f"{QUICK}=true" for word in args.overrides)
     if len(named) != 1:
         raise InputError(f"{' '.join(named) or 'study'}: must be one paper, as PAPER or PAPER/STUDY; {choices}")
@@ -138,36 +130,11 @@ def _select(studies: Mapping[str, Any], name: str, file: str) -> dict[str, Any]:
 
 
 def overview(papers: Papers) -> Iterator[str]:
-    """Yield a line for each paper, and one for each of its studies, with about how many runs it has."""
+    """Yield a line for each paper, and one for each of its studies."""
     yield "synthlab study PAPER[/STUDY] [key=value ...]    synthlab study --help says which keys"
-    yield "About how many runs each has, if none is recorded:"
     for paper in papers:
         yield f"\n{paper}: {read_comments(conf_dir() / 'study' / paper / f'{DEFAULT}.yaml').title}"
         for name in studies_of(paper):
             specs = read_studies(paper, name)
             about = ", ".join(specs) if len(specs) > 1 else next(iter(specs.values()))["title"]
-            yield f"  {name:<14} {count_runs(specs):>5} runs   {about}"
-
-
-def count_runs(specs: Mapping[str, Any]) -> int:
-    """Return about how many runs studies have, as their files describe them: a run of two grids counts once."""
-    series: dict[str, int] = {}
-    for spec in specs.values():
-        for grid in spec.get("panels", spec.get("tasks", {"": spec})).values():
-            number = grid.get("seeds") or spec.get("seeds", SEEDS)
-            for settings in _list_series(spec, grid):
-                key, every = json.dumps(settings, sort_keys=True), SEEDS if number == "auto" else number
-                one = all(settings.get(name) is not None for name in Run.SEEDS[1:])  # nothing follows the seed
-                series[key] = max(series.get(key, 0), 1 if one else every)
-    return sum(series.values())
-
-
-def _list_series(spec: Mapping[str, Any], grid: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the settings of each series of a grid, under each setting that it is tuned over."""
-    shared = spec.get("arms", {"": {}})
-    arms = {name: shared.get(name, {}) | own for name, own in grid.get("arms", shared).items()}
-    varied = grid.get("vary", {})
-    for vary, arm in product(varied if isinstance(varied, list) else [varied], arms.values()):
-        choices = vary | grid.get("tune", {})
-        for values in product(*choices.values()):
-            yield spec.get("fixed", {}) | grid.get("fixed", {}) | dict(zip(choices, values, strict=True)) | arm
+            yield f"  {name:<14}   {about}"

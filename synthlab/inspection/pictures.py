@@ -7,7 +7,7 @@ import numpy as np
 
 from synthlab.errors import InputError
 from synthlab.inspection.hooked import Activations
-from synthlab.runs.picture_files import check_picture, save_picture
+from synthlab.output import save_picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,7 +24,6 @@ def attention(activations: Activations, path: str | os.PathLike[str] | None = No
     import matplotlib.pyplot as plt
     from matplotlib.colors import CenteredNorm, PowerNorm
 
-    check_picture("path", path)
     layers = [values for name, values in activations.items() if name.endswith("attn.hook_pattern")]
     if len(layers[0]) != 1:
         raise InputError(f"sequence: there are {len(layers[0])}; must be one, to be drawn")

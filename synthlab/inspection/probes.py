@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor
 
+from synthlab.errors import InputError
+
 
 class Probe(NamedTuple):
     """A linear map from activations to a number, as ``fit_probe`` fits it."""
@@ -22,6 +24,8 @@ class Probe(NamedTuple):
 
         It is 1 for all of it, 0 for no more than their mean, negative for less, and NaN if all targets are equal.
         """
+        if targets.shape != features.shape[:1]:
+            raise InputError(f"targets: of shape {list(targets.shape)}; must be one for each of {len(features)} rows")
         targets = targets.double()
         residual, total = (targets - self.predict(features)).square().sum(), (targets - targets.mean()).square().sum()
         return float(1 - residual / total) if total else float("nan")

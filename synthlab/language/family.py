@@ -29,7 +29,7 @@ from synthlab.models.laws import Law, check_laws, measure_model
 from synthlab.models.layers import Members
 from synthlab.positions.samplers import SAMPLERS
 from synthlab.rng import stream
-from synthlab.runs.registry import complete_members, forbid_imports
+from synthlab.runs.registry import complete_members
 from synthlab.training.family import Family
 from synthlab.training.loop import Observer, Training, train_ensemble
 
@@ -311,8 +311,7 @@ def find_chance(config: LanguageRun, metrics: pd.DataFrame) -> Sequence[float] |
     if kind is None:
         return None
     try:
-        with forbid_imports():
-            vocabulary = getattr(kind, "vocabulary", None) or TASKS.build(config.task).vocabulary
+        vocabulary = getattr(kind, "vocabulary", None) or TASKS.build(config.task).vocabulary
     except InputError:
         return None
     return [math.log(vocabulary)] * len(metrics)

@@ -15,7 +15,6 @@ from torch import Tensor
 from synthlab.errors import InputError
 from synthlab.longshort.divergence import Divergence, divergence
 from synthlab.longshort.windows import both_contexts
-from synthlab.runs.argument_checks import check_arguments, shorten
 
 Model = Callable[..., Tensor]  # from tokens [B, T] (and positions [B, T], if given) to logits [B, T, V]
 Form = Literal["last", "overlap"]
@@ -52,7 +51,6 @@ class Misalignment(NamedTuple):
     squared: Estimate
 
 
-@check_arguments
 @torch.no_grad()
 def misalignment(
     model: Model,
@@ -88,7 +86,7 @@ def misalignment(
         longer context (in the form ``last``, that of l1), and the paper's divergence is ``sce``.
 
     Raises:
-        InputError: An argument is of another type, the lengths do not fit each other, the texts are too short, or the
+        InputError: The lengths do not fit each other, the texts are too short, or the
             model gives no logits.
 
     Example:
@@ -105,13 +103,13 @@ def misalignment(
     """
     needed, most = (high, "at most") if form == "last" else (2 * high - low, "under")
     if batch < 1:
-        raise InputError(f"batch={shorten(batch)}: must be 1 or more")
+        raise InputError(f"batch={batch}: must be 1 or more")
     if not 1 <= low <= high or (form == "overlap" and low == high):
-        raise InputError(f"low={shorten(low)}: must be at least 1 and {most} high={shorten(high)}")
+        raise InputError(f"low={low}: must be at least 1 and {most} high={high}")
     if not len(texts):
         raise InputError("texts: there is none; must be one or more")
     if texts.shape[1] < needed:
-        least = f"must be at least {shorten(needed)} for high={shorten(high)}"
+        least = f"must be at least {needed} for high={high}"
         raise InputError(f"texts: have {texts.shape[1]} tokens each; {least}")
     if positions is not None and positions.shape[1] < texts.shape[1]:
         raise InputError(f"positions: {positions.shape[1]} for each text; must be {texts.shape[1]} or more")
@@ -169,7 +167,7 @@ def logits_of(model: Model, *inputs: Tensor) -> Tensor:
     """Return the logits of a user's model for tokens (and positions). Raises InputError if the output is not logits."""
     logits = model(*inputs)
     if not (isinstance(logits, Tensor) and logits.dim() == 3 and logits.is_floating_point()):
-        found = f"{logits.dtype} of shape {list(logits.shape)}" if isinstance(logits, Tensor) else shorten(logits)
+        found = f"{logits.dtype} of shape {list(logits.shape)}" if isinstance(logits, Tensor) else type(logits).__name__
         raise InputError(f"model: gives {found} for tokens {list(inputs[0].shape)}; must give logits [B, T, V]")
     return logits
 

@@ -17,7 +17,6 @@ from synthlab.errors import InputError
 from synthlab.longshort.divergence import DISTANCES
 from synthlab.longshort.misalignment import Model, logits_of
 from synthlab.longshort.windows import both_contexts, min_context
-from synthlab.runs.argument_checks import check_arguments, shorten
 
 Distance = Literal["sce", "excess"]
 MOST_ALPHA = 1e30
@@ -31,7 +30,6 @@ class AlignedLoss(NamedTuple):
     misalignment: Float[Tensor, "*E"]
 
 
-@check_arguments
 def aligned_loss(
     model: Model,
     tokens: Int[Tensor, "B T"],
@@ -75,13 +73,13 @@ def aligned_loss(
         True
     """
     if not 0 <= alpha <= MOST_ALPHA:
-        raise InputError(f"alpha={shorten(alpha)}: must be from 0 to {MOST_ALPHA:g}")
+        raise InputError(f"alpha={alpha}: must be from 0 to {MOST_ALPHA:g}")
     if not 0 <= context <= 1:
-        raise InputError(f"context={shorten(context)}: must be from 0 to 1, a fraction of length")
+        raise InputError(f"context={context}: must be from 0 to 1, a fraction of length")
     if length < 1:
-        raise InputError(f"length={shorten(length)}: must be 1 or more")
+        raise InputError(f"length={length}: must be 1 or more")
     if tokens.shape[1] <= length:
-        raise InputError(f"tokens: have {tokens.shape[1]} each; must be more than the {shorten(length)} of a window")
+        raise InputError(f"tokens: have {tokens.shape[1]} each; must be more than the {length} of a window")
     if not len(tokens):
         raise InputError("tokens: there are no texts; must be one or more")
     inputs = [tokens] if positions is None else [tokens, positions]

@@ -96,5 +96,4 @@ MODELS = Registry(
     "model",
     nn.Module,
     {"transformer": LanguageModel, "reference": ReferenceLanguageModel},
-    call="Class(make_encoding, generators, vocabulary, /, **settings)",
 )

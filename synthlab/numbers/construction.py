@@ -20,7 +20,6 @@ MODELS = Registry(
     "model",
     nn.Module,
     {"transformer": Transformer, "reference": Reference, "linear": LinearAttention},
-    call="Class(make_encoding, generators, /, **settings)",
 )
 GROUPS: dict[str, Registry[Any]] = {
     registry.group: registry for registry in (TASKS, INPUTS, ENCODINGS, OUTREPS, MODELS)

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from typing import cast
 
 import pandas as pd
 import torch
@@ -33,8 +34,8 @@ from synthlab.numbers.run import NumbersRun
 from synthlab.numbers.tasks import TASKS, NumberTask
 from synthlab.numbers.trained import TrainedNumbers
 from synthlab.rng import stream
-from synthlab.runs.registry import complete_members, describe_call
-from synthlab.runs.run import MOST_SEEDS
+from synthlab.runs.registry import complete_members
+from synthlab.runs.run import MOST_SEEDS, resolve
 from synthlab.runs.sources import is_own
 from synthlab.storage.records import Record
 from synthlab.training.ensembles import plan_ensembles
@@ -55,9 +56,7 @@ def complete(config: NumbersRun) -> NumbersRun:
     """
     members = complete_members(GROUPS, {name: getattr(config, name) for name in GROUPS})
     if "shift" not in members["outrep"]:
-        name = config.outrep["name"]
-        how = describe_call(OUTREPS.find(name), OUTREPS.call)
-        raise InputError(f"outrep={name}: its constructor must take a shift; {how}")
+        raise InputError(f"outrep={config.outrep['name']}: its constructor must take a shift; see docs/extending.md")
     task, _, outrep = TASKS.build(config.task), INPUTS.build(config.inputs), OUTREPS.build(config.outrep)
     smallest, largest = task.span(1)[0], task.span(config.train_length)[1]
     members["outrep"] = outrep.complete(members["outrep"], smallest, largest)
@@ -222,7 +221,8 @@ def candidate_runs(config: NumbersRun) -> list[NumbersRun]:
         "test_length": config.train_length,
         "test_seed": MOST_SEEDS - 1 - config.data_seed,
     }
-    return [config.resolve(config.model_dump() | own | {"outrep": each}) for each in config.outrep["candidates"]]
+    shared = config.model_dump() | own
+    return [cast(NumbersRun, resolve(shared | {"outrep": each})) for each in config.outrep["candidates"]]
 
 
 def score_candidates(configs: Sequence[NumbersRun], device: str = "cpu") -> Float[Tensor, "E C"]:

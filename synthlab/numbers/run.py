@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
-from pydantic import PositiveFloat, field_validator, model_validator
+from pydantic import PositiveFloat, field_validator
 
 from synthlab.metrics import Measures, Metric, reach
 from synthlab.runs.run import (
@@ -17,7 +17,6 @@ from synthlab.runs.run import (
     Seed,
     Settings,
     Steps,
-    check_schedule,
 )
 
 if TYPE_CHECKING:
@@ -61,6 +60,11 @@ class StopSettings(Settings):
     loss: PositiveFloat | None
     every: Steps
     sequences: Count
+
+    @property
+    def level(self) -> float | None:
+        """The level at which training stops; None without early stopping."""
+        return self.loss
 
 
 class Evaluation(Settings):
@@ -109,17 +113,6 @@ class NumbersRun(Run):
     def _drop_idle(cls, value: Curriculum | StopSettings | None) -> Curriculum | StopSettings | None:
         is_idle = value is None or (value.start if isinstance(value, Curriculum) else value.loss) is None
         return None if is_idle else value
-
-    @model_validator(mode="after")
-    def _check_schedule(self) -> "NumbersRun":
-        check_schedule(self, self.curriculum and self.curriculum.start, self.stop and self.stop.every)
-        return self
-
-    @property
-    def identifying(self) -> dict[str, Any]:
-        """As of a run of the first version, which called these tasks ``regression``."""
-        values = super().identifying
-        return values | {"kind": "regression"} if self.family == "numbers" else values
 
     @classmethod
     def load_family(cls) -> "Family":

@@ -6,13 +6,14 @@ import re
 import threading
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Any, cast
 
 from synthlab.errors import InputError, require
 from synthlab.runs.conf_files import (
     FAMILY,
+    class_groups,
     conf_dir,
+    describe_class,
     families,
     families_of_tasks,
     groups_of,
@@ -21,6 +22,7 @@ from synthlab.runs.conf_files import (
 from synthlab.runs.registry import describe_unknown, describe_unknown_key, key_of, show
 
 OPTIONS = "protocol.options."  # prefix of keys that no file of conf/ has: arguments of the user's own optimizer
+CLASS = re.compile(r"[\w.]+:\w+")  # the name of a class
 SINGLE = re.compile(r"[\w.]+")  # a key of a single value
 NAME = re.compile(r"(?!(null|true|false|inf|nan)$)[A-Za-z_][\w./:-]*", re.IGNORECASE)  # a text that needs no quotes
 # The launchers of sweeps: the extra that installs each, and the package that it adds.
@@ -53,12 +55,23 @@ def compose(
     from omegaconf import OmegaConf
 
     with input_errors(overrides), initialize_hydra(folder):
-        values: Any = OmegaConf.to_container(hydra_compose(name, overrides=open_options(overrides)), resolve=resolve)
+        config = hydra_compose(name, overrides=prepare_overrides(overrides))
+        values: Any = OmegaConf.to_container(config, resolve=resolve)
     return _drop_missing(values) if resolve else values
 
 
-def open_options(overrides: Iterable[str]) -> list[str]:
-    """Return overrides with those of the user's own optimizer marked as additions, since no file has such keys."""
+def prepare_overrides(overrides: Iterable[str]) -> list[str]:
+    """Return overrides as Hydra can take them, which knows files only.
+
+    A user's class that they name is stored as a config of its group. Arguments of her optimizer become additions.
+    """
+    from hydra.core.config_store import ConfigStore
+
+    for override in overrides:
+        key, _, name = override.lstrip("+").partition("=")
+        group = key.partition("@")[0]
+        if CLASS.fullmatch(name.strip("'")) and group in class_groups():
+            ConfigStore.instance().store(name.strip("'"), describe_class(group, name.strip("'")), group)
     return [f"++{each}" if each.startswith(OPTIONS) else each for each in overrides]
 
 
@@ -75,14 +88,12 @@ def initialize_hydra(folder: str = "") -> Generator[Any]:
 
     A process has only one Hydra, so threads take turns. One that runs already is used as it is.
     """
-    from hydra import __version__, version
     from hydra._internal.hydra import Hydra
     from hydra._internal.utils import create_config_search_path
     from hydra.core.config_search_path import SearchPathQuery
     from hydra.core.global_hydra import GlobalHydra
 
-    if __version__.startswith("1.3"):  # later versions have no other behavior
-        version.setbase("1.3")
+    set_version_base()
     with _turn:
         running = GlobalHydra.instance().is_initialized()
         if not running:
@@ -95,6 +106,14 @@ def initialize_hydra(folder: str = "") -> Generator[Any]:
         finally:
             if not running:
                 GlobalHydra.instance().clear()
+
+
+def set_version_base() -> None:
+    """Have Hydra 1.3 behave as itself, not as 1.1; later versions have no other behavior."""
+    from hydra import __version__, version
+
+    if __version__.startswith("1.3"):
+        version.setbase("1.3")
 
 
 def quote(text: Any) -> str:
@@ -137,30 +156,25 @@ def to_overrides(values: Mapping[str, Any]) -> list[str]:
 class Composer:
     """Composes configs that share ``overrides``, in words of a command line, and differ in a few settings.
 
-    Hydra takes 70 ms for a config. So it composes tasks, and members of each other group with the first task of a
-    family alone, rather than every combination. Other settings, which take microseconds, are set in what it composed.
-    The overrides apply to whichever members are chosen.
+    Hydra takes 70 ms for a config. So it composes each combination of groups once, and other settings, which take
+    microseconds, are set in what it composed. The overrides apply to whichever members are chosen.
     """
 
     def __init__(self, overrides: Iterable[str] = (), name: str = "config"):
         self.overrides, self.name = list(overrides), name
         self._composed: dict[tuple[str, ...], dict[str, Any]] = {}
-        self._usual: dict[Any, dict[str, Any]] = {}  # of each kind of runs, the first task
-
-    @cached_property
-    def _groups(self) -> set[str]:
-        with initialize_hydra() as loader:
-            return set(loader.list_groups(""))
 
     def compose(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the config with ``settings`` (see ``settings_of``), which precede the overrides. Raises InputError."""
         single = dict(settings_of(settings))
         # Additions, members within members, ... are Hydra's too.
-        chosen = {key: value for key, value in single.items() if key in self._groups or not SINGLE.fullmatch(key)}
-        config = copy.deepcopy(self._combine(chosen))
+        chosen = [key for key in single if (conf_dir() / key).is_dir() or not SINGLE.fullmatch(key)]
+        words = tuple(to_override(key, single.pop(key)) for key in chosen)
+        if words not in self._composed:
+            self._composed[words] = compose([*self.overrides, *words], self.name, resolve=False)
+        config = copy.deepcopy(self._composed[words])
         for key, value in single.items():
-            if key not in chosen:
-                _set_value(config, key, value)
+            _set_value(config, key, value)
         if "${" not in str(config):
             return _drop_missing(config)
         from omegaconf import OmegaConf
@@ -168,33 +182,6 @@ class Composer:
         with input_errors(self.overrides):
             resolved: Any = OmegaConf.to_container(OmegaConf.create(config), resolve=True)
         return _drop_missing(resolved)
-
-    def _combine(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the config with the ``chosen`` members of groups, each of which may have members within.
-
-        Where a task or a member changes other groups than its own, Hydra composes the combination itself.
-        """
-        members: dict[str, dict[str, Any]] = {}
-        for key, value in chosen.items():
-            members.setdefault(re.split("[.@]", key)[0], {})[key] = value
-        if not self._composed or not members.keys() <= self._groups:
-            return self._compose(chosen)
-        task = members.pop("task", {})
-        config = dict(self._compose(task))
-        usual = self._usual.setdefault(config.get("family"), task)
-        plain = self._compose(usual)
-        for group, own in members.items():
-            alone = self._compose(usual | own)
-            if config.get(group) != plain.get(group) or alone | {group: None} != plain | {group: None}:
-                return self._compose(chosen)
-            config[group] = alone[group]
-        return config
-
-    def _compose(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
-        words = tuple(to_override(key, value) for key, value in chosen.items())
-        if words not in self._composed:
-            self._composed[words] = compose([*self.overrides, *words], self.name, resolve=False)
-        return self._composed[words]
 
 
 def _set_value(config: dict[str, Any], key: str, value: Any) -> None:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -25,25 +25,15 @@ def conf_dir() -> Path:
 
 
 @cache
-def families() -> dict[str, dict[str, Any]]:
-    """Return the content of each file of ``conf/family/``, by the family's name; the first is the default."""
-    import yaml
-
-    paths = (conf_dir() / "family").glob("*.yaml")
-    found = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in paths}
-    return dict(sorted(found.items(), key=lambda item: (item[0] != "numbers", item[0])))
-
-
-def _members_of(family: str) -> dict[str, str]:
-    """Return the default member of each group that a family's file names."""
-    entries = [cast(dict[str, str], each) for each in families()[family]["defaults"] if isinstance(each, dict)]
-    named = {key.lstrip("/"): name for each in entries for key, name in each.items()}
-    return {group: name for group, name in named.items() if group.isidentifier()}
+def families() -> list[str]:
+    """Return the names of the families of tasks; the first is the default."""
+    names = (path.stem for path in (conf_dir() / "family").glob("*.yaml"))
+    return sorted(names, key=lambda name: (name != "numbers", name))
 
 
 def groups_of(family: str) -> list[str]:
     """Return the config groups of which a run of this family has one member each, ``task`` first."""
-    return ["task", *_members_of(family)]
+    return run_type(family).groups()
 
 
 @cache
@@ -57,7 +47,8 @@ def default_member(family: str, group: str) -> dict[str, Any]:
     """Return the default member of a config group for runs of a family, as its file describes it."""
     import yaml
 
-    name = _members_of(family)[group]
+    defaults = yaml.safe_load((conf_dir() / "family" / f"{family}.yaml").read_text(encoding="utf-8"))["defaults"]
+    name = next(each[f"/{group}"] for each in defaults if f"/{group}" in each)
     return yaml.safe_load((conf_dir() / group / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
@@ -83,8 +74,8 @@ def family_of_class(name: str) -> str:
     for family, base in bases.items():
         if isinstance(made, type) and issubclass(made, base):
             return family
-    names = [f"{base.__module__}.{base.__name__}" for base in bases.values()]
-    raise InputError(f"task={name}: must be a subclass of {', '.join(names[:-1])} or {names[-1]}")
+    names = " or ".join(f"{base.__module__}.{base.__name__}" for base in bases.values())
+    raise InputError(f"task={name}: must be a subclass of {names}")
 
 
 def describe_class(group: str, name: str) -> dict[str, Any]:

@@ -9,9 +9,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, Generic, TypeVar, cast, get_args
@@ -19,7 +17,7 @@ from typing import Any, Generic, TypeVar, cast, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from synthlab.errors import InputError, format_error
-from synthlab.runs.sources import HASH, hash_present_source, hash_source, is_own, own_classes
+from synthlab.runs.sources import HASH, hash_present_source, hash_source, is_own, named_classes, own_classes
 
 Member = TypeVar("Member")
 Schema = TypeVar("Schema", bound=BaseModel)
@@ -27,18 +25,14 @@ Schema = TypeVar("Schema", bound=BaseModel)
 MISSING = "missing; must be given"
 SHOWN = 200  # the most characters of a value in an error
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
-_imports = ContextVar("_imports", default=True)  # whether class names may import their modules
 
 
 class Registry(dict[str, type[Member]], Generic[Member]):
     """The classes of a config group, by name. To add a member, add one line to the dictionary that it is made from."""
 
-    def __init__(
-        self, group: str, base: type[Member], members: Mapping[str, type[Member]], call: str = "Class(**settings)"
-    ):
+    def __init__(self, group: str, base: type[Member], members: Mapping[str, type[Member]]):
         super().__init__(members)
         self.group, self.base = group, base
-        self.call = call  # how the lab constructs a member, in words for errors
 
     def find(self, name: Any, field: str | None = None) -> type[Member]:
         """Return the class called ``name``. Raises InputError, with the choices, for an unknown name."""
@@ -49,9 +43,6 @@ class Registry(dict[str, type[Member]], Generic[Member]):
             found = find_class(name, field)
             if not (isinstance(found, type) and issubclass(found, self.base)):
                 raise InputError(f"{field}={name}: must be a subclass of {self.base.__module__}.{self.base.__name__}")
-            if inspect.isabstract(found):
-                missing: Iterable[str] = getattr(found, "__abstractmethods__", ())
-                raise InputError(f"{field}={name}: lacks {', '.join(sorted(missing))}")
             return found
         raise InputError(describe_unknown(field, name, self))
 
@@ -60,15 +51,9 @@ class Registry(dict[str, type[Member]], Generic[Member]):
         field = field or self.group
         if not isinstance(config, Mapping) or "name" not in config:
             raise InputError(f"{field}={show(config)}: must be a mapping with a name; choose from {', '.join(self)}")
-        settings = cast(Mapping[str, Any], config)
-        name = settings["name"]
-        member = self.find(name, field)
-        given = {key: value for key, value in settings.items() if key not in ("name", HASH)}
-        try:
-            arguments = dict(iter(validate(_schema(member), given, field)))  # iter: an argument may be named keys
-        except InputError as error:
-            more = f"; {describe_call(member, self.call)}" if ":" in name else ""
-            raise InputError(*(f"{line}{more * line.endswith(MISSING)}" for line in error.lines)) from None
+        given = {key: value for key, value in cast(Mapping[str, Any], config).items() if key not in ("name", HASH)}
+        schema = _schema(self.find(config["name"], field))
+        arguments = dict(iter(validate(schema, given, field)))  # iter: an argument may be named keys
         for key, value in arguments.items():
             if isinstance(value, Mapping) and "name" in value:  # a member, such as the inner encoding of another
                 arguments[key] = self.complete(value, f"{field}.{key}")
@@ -85,16 +70,20 @@ class Registry(dict[str, type[Member]], Generic[Member]):
 
     def with_source(self, member: dict[str, Any], field: str) -> dict[str, Any]:
         """Return a member with the hash of its source if its class is the user's."""
-        name = member["name"]
-        return {**member, HASH: hash_present_source(field, name, self.find(name, field))} if is_own(name) else member
+        name, made = member["name"], self.find(member["name"], field)
+        return {**member, HASH: hash_present_source(field, name, made)} if is_own(name) else member
 
     def build(self, config: Any, *args: Any, field: str | None = None) -> Member:
         """Return an instance of the class that ``config`` names. ``args`` are further arguments, such as sizes."""
         arguments = self.arguments(config, field)
-        name, member = config["name"], self.find(config["name"], field)
-        if ":" in name:
-            check_call(field or self.group, name, member, self.call, *args, **arguments)
-        return member(*args, **arguments)
+        made = self.find(config["name"], field)
+        try:
+            return made(*args, **arguments)
+        except TypeError as error:
+            if error.__traceback__ and error.__traceback__.tb_next:  # raised within the constructor
+                raise
+            given = f"{field or self.group}={config['name']}"
+            raise InputError(f"{given}: cannot be made ({error}); docs/extending.md says how it is called") from None
 
 
 def complete_members(registries: Mapping[str, Registry[Any]], given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -111,33 +100,16 @@ def complete_members(registries: Mapping[str, Registry[Any]], given: Mapping[str
     return members
 
 
-@contextmanager
-def forbid_imports() -> Generator[None]:
-    """Allow ``package.module:Class`` only for modules that are imported already, while the block runs.
+def require_imported(config: Mapping[str, Any]) -> None:
+    """Raise InputError for a class that a record's plain ``config`` names and whose module is not imported.
 
-    This is for names read from a file: whoever wrote the file must not choose what this process runs.
+    Whoever wrote the record must not choose what this process runs.
     """
-    before = _imports.set(False)
-    try:
-        yield
-    finally:
-        _imports.reset(before)
-
-
-def check_call(field: str, name: str, made: Any, call: str, /, *args: Any, **settings: Any) -> None:
-    """Raise InputError, which says how the lab calls it, for a class of the user that does not take these arguments."""
-    try:
-        inspect.signature(made).bind(*args, **settings)
-    except TypeError as error:
-        raise InputError(f"{field}={name}: cannot be made ({error}); {describe_call(made, call)}") from None
-
-
-def describe_call(made: Any, call: str) -> str:
-    """Return, for errors, how the lab constructs a class of the user, and which arguments it takes."""
-    takes = inspect.signature(made)
-    names = [part.replace(annotation=part.empty) for part in takes.parameters.values()]
-    shown = show(takes.replace(parameters=names, return_annotation=takes.empty))
-    return f"it is called as {call.replace('Class', made.__name__)}, and takes {shown}; see docs/extending.md"
+    for place, name, _ in named_classes(config):
+        module = name.partition(":")[0]
+        if module not in sys.modules:
+            first = f"in Python, import {module} first"
+            raise InputError(f"{place}={name}: is not imported, and reading a record imports nothing; {first}")
 
 
 def validate(schema: type[Schema], given: Any, field: str) -> Schema:
@@ -225,9 +197,6 @@ def _schema(cls: type[Any]) -> type[BaseModel]:
 def find_class(name: str, field: str) -> Any:
     """Return the class that ``package.module:Class`` names, unchecked. Raises InputError if it cannot be imported."""
     module, _, attribute = name.partition(":")
-    if module not in sys.modules and not _imports.get():
-        first = f"in Python, import {module} first"
-        raise InputError(f"{field}={name}: is not imported, and reading a record imports nothing; {first}")
     try:
         return getattr(importlib.import_module(module), attribute)
     except KeyboardInterrupt:
@@ -242,5 +211,8 @@ def find_changed(config: Mapping[str, Any]) -> list[str]:
 
     Raises InputError for a class that cannot be imported.
     """
-    found = own_classes(config)
-    return [f"{place}={name}" for place, name, was in found if hash_source(name, find_class(name, place)) != was]
+    return [
+        f"{place}={name}"
+        for place, name, was in own_classes(config)
+        if hash_source(name.partition(":")[0], find_class(name, place)) != was
+    ]

@@ -11,15 +11,13 @@ from pydantic import (
     Field,
     PositiveFloat,
     SerializerFunctionWrapHandler,
-    ValidationInfo,
-    field_validator,
     model_serializer,
     model_validator,
 )
 
 from synthlab.errors import InputError, UnknownFamily, format_error
-from synthlab.runs.registry import MISSING, STRICT, check_call, describe_unknown, find_class, validate
-from synthlab.runs.sources import HASH, hash_present_source, is_own, name_own_classes
+from synthlab.runs.registry import MISSING, STRICT, Registry, describe_unknown, validate
+from synthlab.runs.sources import HASH, name_own_classes
 
 if TYPE_CHECKING:
     from synthlab.metrics import Measures
@@ -31,15 +29,10 @@ OF_COMMANDS = ("hydra", *BOOKKEEPING)  # keys of commands that are no part of a 
 
 
 def bookkeeping(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that are not part of a run.
-
-    Raises InputError for one that is missing, and for a results folder in memory, which would be lost at the end.
-    """
+    """Return the settings that are not part of a run. Raises InputError for one that is missing."""
     missing = [key for key in BOOKKEEPING if key not in raw]
     if missing:
         raise InputError(*(f"{key}: {MISSING}" for key in missing))
-    if str(raw["results"]).startswith("memory:"):
-        raise InputError(f"results={raw['results']}: is lost when the command ends; give a folder")
     return {key: raw[key] for key in BOOKKEEPING}
 
 
@@ -48,7 +41,6 @@ Count = Annotated[int, Field(gt=0, le=10**6)]
 Length = Annotated[int, Field(gt=0, le=20_000)]
 Tokens = Annotated[int, Field(gt=0, le=10**9)]  # of an argument, such as a window, that allocates nothing
 OPTIMIZERS = ("adam", "adamw", "sgd")  # the lab's own; other names are classes of the user
-OPTIMIZER_CALL = "Class(parameters, lr=..., **protocol.options)"  # how an optimizer of the user is constructed
 MOST_SEEDS = 2**63  # seeds are 0 or more and below this
 Seed = Annotated[int, Field(ge=0, lt=MOST_SEEDS)]
 Steps = Annotated[int, Field(gt=0, lt=2**63)]
@@ -97,8 +89,6 @@ class Protocol(Settings):
     @model_validator(mode="after")
     def _check(self) -> "Protocol":
         lines: list[str] = []
-        if ":" in self.name:
-            lines.append(f"name={self.name}: must be the name of a protocol, which is a file of settings and no class")
         if self.has_own_optimizer and ":" not in self.optimizer:
             lines.append(f"{describe_unknown('optimizer', self.optimizer, OPTIMIZERS)}, or give package.module:Class")
         if self.weight_decay and self.optimizer != "adamw":
@@ -117,18 +107,15 @@ class Protocol(Settings):
     def with_source(self) -> "Protocol":
         """Return the settings with the hash of the optimizer's source, if it is the user's.
 
-        Raises InputError for a class that is no optimizer, or that does not take its settings.
+        Raises InputError for a class that is no optimizer.
         """
         if not self.has_own_optimizer:
             return self.model_copy(update={HASH: None})
         from torch.optim import Optimizer
 
-        field, name = "protocol.optimizer", self.optimizer
-        made = find_class(name, field)
-        if not (isinstance(made, type) and issubclass(made, Optimizer)):
-            raise InputError(f"{field}={name}: must be a subclass of torch.optim.Optimizer")
-        check_call(field, name, made, OPTIMIZER_CALL, [], lr=self.lr, **self.options)
-        return self.model_copy(update={HASH: hash_present_source(field, name, made) if is_own(name) else None})
+        field = "protocol.optimizer"
+        member = Registry(field, Optimizer, {}).with_source({"name": self.optimizer}, field)
+        return self.model_copy(update={HASH: member.get(HASH)})
 
 
 class Curriculum(Settings):
@@ -148,25 +135,8 @@ class Curriculum(Settings):
         return int(self.start + (train_length - self.start) * step / until)
 
 
-def check_schedule(config: "Run", start: int | None, every: int | None) -> None:
-    """Raise InputError for settings of training that do not fit each other.
-
-    Args:
-        config: The run.
-        start: The longest training length at the beginning of a curriculum, if there is one.
-        every: The steps between tests of early stopping, if there is any; a test is at a point of the training curve.
-    """
-    lines: list[str] = []
-    if start is not None and start > config.train_length:
-        lines.append(f"curriculum.start={start}: must be at most train_length={config.train_length}")
-    if every is not None and every % config.protocol.record_every:
-        record_every = config.protocol.record_every
-        lines.append(f"stop.every={every}: must be a multiple of protocol.record_every={record_every}")
-    if lines:
-        raise InputError(*lines)
-
-
 Own = TypeVar("Own", bound="Run")
+FORMER_FAMILIES = {"numbers": "regression"}  # names in the first version, which identities keep
 RUN_TYPES: dict[str, type["Run"]] = {}  # of the families whose modules have been imported, by name
 
 
@@ -208,12 +178,22 @@ class Run(Settings, ABC):
         Raises InputError for every unknown, missing or ill-typed key outside the registries.
         """
         given = {key: value for key, value in raw.items() if key not in BOOKKEEPING}
-        return validate(cls, dict.fromkeys(cls.SEEDS[1:]) | given, "")
+        seed = given.get("seed")
+        followed = seed if isinstance(seed, int) and 0 <= seed < MOST_SEEDS else 0  # a wrong seed is refused by itself
+        seeds = {name: followed for name in cls.SEEDS[1:] if given.get(name) is None}
+        return validate(cls, given | seeds, "")
 
-    @field_validator("weight_seed", "data_seed", "test_seed", mode="before", check_fields=False)
-    @classmethod
-    def _follow_seed(cls, value: Any, info: ValidationInfo) -> Any:
-        return info.data.get("seed", 0) if value is None else value  # 0 if the seed itself was refused
+    @model_validator(mode="after")
+    def _check_schedule(self) -> "Run":
+        curriculum, stop, lines = getattr(self, "curriculum", None), getattr(self, "stop", None), list[str]()
+        if curriculum and curriculum.start is not None and curriculum.start > self.train_length:
+            lines.append(f"curriculum.start={curriculum.start}: must be at most train_length={self.train_length}")
+        every = self.protocol.record_every  # a test is at a point of the training curve
+        if stop and stop.level is not None and stop.every % every:
+            lines.append(f"stop.every={stop.every}: must be a multiple of protocol.record_every={every}")
+        if lines:
+            raise InputError(*lines)
+        return self
 
     @property
     def identifying(self) -> dict[str, Any]:
@@ -222,25 +202,13 @@ class Run(Settings, ABC):
         With ``FORMERLY`` that version had only ``seed``, so seeds that equal it are left out there.
         """
         values = self.model_dump()
-        values["kind"] = values.pop("family")
+        family = values.pop("family")
+        values["kind"] = FORMER_FAMILIES.get(family, family)
         if not self.FORMERLY:
             return values
         followers = {name for name in self.SEEDS[1:] if values[name] == self.seed}
         named = values | {self.FORMERLY: values["task"]}
         return {key: value for key, value in named.items() if key not in followers | {"task"}}
-
-    @classmethod
-    def resolve(cls: type[Own], raw: Mapping[str, Any]) -> Own:
-        """Return the complete config of the run of this family that ``raw`` describes, with defaults filled in.
-
-        Raises InputError for a run that could not be trained or tested.
-        """
-        with name_own_classes(raw):
-            run = cls.from_raw({**raw, "family": cls.model_fields["family"].default})
-            config = cls.load_family().complete(run)
-            if config.protocol.has_own_optimizer or config.protocol.source_hash:
-                config = config.model_copy(update={"protocol": config.protocol.with_source()})
-            return config
 
     @classmethod
     @abstractmethod
@@ -325,11 +293,16 @@ def run_type(family: object) -> type[Run]:
 
 
 def resolve(raw: Mapping[str, Any]) -> Run:
-    """Return the complete config of the run that ``raw`` describes, with defaults filled in.
+    """Return the complete run that ``raw`` describes, with defaults filled in.
 
     Raises InputError for a run that could not be trained or tested.
     """
-    return run_type(raw.get("family")).resolve(raw)
+    with name_own_classes(raw):
+        run = config_of(raw)
+        run = run.load_family().complete(run)
+        if run.protocol.has_own_optimizer or run.protocol.source_hash:
+            run = run.model_copy(update={"protocol": run.protocol.with_source()})
+        return run
 
 
 def config_of(raw: Mapping[str, Any]) -> Run:

@@ -1,16 +1,15 @@
 """Classes of the user's own: a hash of the source of each, which is part of the identity of the runs that name it.
 
 An edited class is another class, so its runs are trained anew, and the records of the old one stay. The hash is that of
-the syntax tree of the file that defines the class, and of the file that names it: comments and layout do not count, and
+the syntax of the file that defines the class, and of the file that names it: comments and layout do not count, and
 neither does what these files import. The lab's own classes have no hash, since the results version of their family
-tells their changes apart; nor have torch's, since a record names the version of torch and it is no part of an identity.
+tells their changes apart; nor have torch's, since a record names the version of torch.
 """
 
 import ast
 import hashlib
 import inspect
 import linecache
-import marshal
 import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +17,6 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from traceback import format_exception, walk_tb
-from types import CodeType
 from typing import Any, cast
 
 from synthlab.errors import InputError
@@ -56,14 +54,10 @@ def is_labs(module: str) -> bool:
     return found is None or Path(found.origin or "").resolve().parents[1] in (ROOT.parent, ROOT / "packages")
 
 
-def hash_source(name: str, made: type) -> str:
-    """Return eight digits that identify the source of the class that ``name`` stands for."""
-    return _hash_imported(name.partition(":")[0], made)
-
-
 @cache  # an imported class stays as it is, though its file may change
-def _hash_imported(module: str, made: type) -> str:
-    return _hash_files([made.__module__, module]) or _hash_without_file(made)
+def hash_source(module: str, made: type) -> str:
+    """Return eight digits that identify the source of a class, which a ``module`` names."""
+    return _hash_files([made.__module__, module]) or _hash_cells(made)
 
 
 def hash_present_source(field: str, name: str, made: type) -> str:
@@ -72,7 +66,7 @@ def hash_present_source(field: str, name: str, made: type) -> str:
     Raises InputError if the class is not what its file says: the file was edited after this process imported it.
     """
     module = name.partition(":")[0]
-    imported, present = hash_source(name, made), _hash_files([made.__module__, module])
+    imported, present = hash_source(module, made), _hash_files([made.__module__, module])
     defined = _defined.get(made)
     if present and (present != imported or defined not in (None, _hash_files([made.__module__]))):
         raise InputError(
@@ -83,66 +77,53 @@ def hash_present_source(field: str, name: str, made: type) -> str:
 
 def _hash_files(modules: Iterable[str]) -> str | None:
     """Return the hash of the files of modules; None if none has one, as in a notebook, or if one cannot be read."""
-    named = (getattr(sys.modules.get(module), "__file__", None) for module in modules)
+    files = dict.fromkeys(getattr(sys.modules.get(module), "__file__", None) for module in modules)
     try:
-        trees = [_read_tree(Path(file).read_bytes()) for file in dict.fromkeys(named) if file]
-    except OSError:
+        sources = [Path(file).read_text(encoding="utf-8") for file in files if file]
+    except (OSError, UnicodeError):
         return None
-    return _digest(trees if len(trees) > 1 else trees[0]) if trees else None
+    return _hash_texts(sources) if sources else None
 
 
-def _read_tree(source: str | bytes) -> Any:
+def _hash_cells(made: type) -> str:
+    """Return the hash of a notebook's cells that define the functions of a class and its bases."""
+    bases = [each for each in made.__mro__ if each.__module__ == made.__module__]
+    functions = [inspect.unwrap(value) for each in bases for value in vars(each).values() if inspect.isfunction(value)]
+    cells = ["".join(linecache.getlines(each.__code__.co_filename)) for each in functions]
+    if not cells or not all(cells):
+        raise InputError(f"{made.__module__}:{made.__name__}: its source cannot be read; define it in a file")
+    return _hash_texts(dict.fromkeys(cells))
+
+
+def _hash_texts(sources: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(map(_drop_layout, sources)).encode()).hexdigest()[:8]
+
+
+def _drop_layout(source: str) -> str:
     try:
-        return _plain(ast.parse(source))
-    except (SyntaxError, ValueError, RecursionError):
+        return ast.unparse(ast.parse(source))
+    except SyntaxError:  # a file that has changed since it was imported
         return source
 
 
-def _digest(source: Any) -> str:
-    return hashlib.sha256(repr(source).encode(errors="backslashreplace")).hexdigest()[:8]
-
-
-def _plain(node: Any) -> Any:
-    """Return a syntax tree as nested lists, without what is empty: versions of Python differ in that alone."""
-    if isinstance(node, ast.AST):
-        fields = [(name, _plain(value)) for name, value in ast.iter_fields(node) if value is not None and value != []]
-        return [type(node).__name__, fields]
-    return [_plain(each) for each in cast(list[Any], node)] if isinstance(node, list) else repr(node)
-
-
-def _hash_without_file(made: type) -> str:
-    """Return the hash of a notebook's cells that define a class and its bases; without cells, of the compiled code."""
-    bases = [each for each in made.__mro__ if each.__module__ == made.__module__]
-    codes = [code for each in bases for code in _codes_of(each)]
-    cells = ["".join(linecache.getlines(file)) for file in dict.fromkeys(code.co_filename for code in codes)]
-    if codes and all(cells):
-        return _digest([_read_tree(cell) for cell in cells])
-    members = [(key, value) for each in bases for key, value in sorted(vars(each).items())]
-    values = [(key, repr(value)) for key, value in members if type(value) in (bool, int, float, str, tuple)]
-    return _digest([*(marshal.dumps(code.replace(co_filename="")) for code in codes), *values])
-
-
-def _codes_of(made: type) -> list[CodeType]:
-    """Return the code of the functions, methods and properties that a class defines itself."""
-    found: list[Any] = []
-    for _, value in sorted(vars(made).items()):
-        found += [value.fget, value.fset] if isinstance(value, property) else [getattr(value, "__func__", value)]
-    codes = [getattr(inspect.unwrap(each), "__code__", None) for each in found if callable(each)]
-    return [code for code in codes if isinstance(code, CodeType)]
-
-
-def own_classes(config: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, str, str | None]]:
+def own_classes(config: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None]]:
     """Yield the place, the name and the recorded hash of each class of the user in a run's plain ``config``.
 
     The place is the setting that names the class, such as ``encoding`` or ``protocol.optimizer``.
     """
+    return (each for each in named_classes(config) if is_own(each[1]))
+
+
+def named_classes(config: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, str, str | None]]:
+    """Yield the same of each ``package.module:Class``, those of the lab and of torch included."""
     for key in ("name", "optimizer"):
-        if is_own(config.get(key)):
-            yield place if key == "name" else f"{place}.{key}", config[key], config.get(HASH)
+        name = config.get(key)
+        if isinstance(name, str) and ":" in name:
+            yield place if key == "name" else f"{place}.{key}", name, config.get(HASH)
     for key, value in config.items():
         for inner in cast(list[Any], value) if isinstance(value, list) else [value]:
             if isinstance(inner, Mapping):
-                yield from own_classes(cast(Mapping[str, Any], inner), f"{place}.{key}" if place else key)
+                yield from named_classes(cast(Mapping[str, Any], inner), f"{place}.{key}" if place else key)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import json
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from synthlab.metrics import Measures, Metric, reach
 from synthlab.runs.run import (
@@ -17,7 +17,6 @@ from synthlab.runs.run import (
     Settings,
     Share,
     Steps,
-    check_schedule,
 )
 
 if TYPE_CHECKING:
@@ -57,6 +56,11 @@ class StopSettings(Settings):
     exact: Share | None
     every: Steps
     sequences: Count
+
+    @property
+    def level(self) -> float | None:
+        """The level at which training stops; None without early stopping."""
+        return self.exact
 
 
 class Evaluation(Settings):
@@ -100,11 +104,6 @@ class SequencesRun(Run):
     data_seed: Seed
     test_seed: Seed
     evaluation: Evaluation
-
-    @model_validator(mode="after")
-    def _check_schedule(self) -> "SequencesRun":
-        check_schedule(self, self.curriculum.start, None if self.stop.exact is None else self.stop.every)
-        return self
 
     @classmethod
     def load_family(cls) -> "Family":

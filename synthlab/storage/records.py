@@ -20,7 +20,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from synthlab.errors import DamagedRecord, OlderRecord, format_error
-from synthlab.runs import argument_checks
 from synthlab.runs.run import Run, run_type
 from synthlab.storage.files import checksum
 
@@ -110,7 +109,6 @@ class Record:
         """
         return flatten(self.config.model_dump())
 
-    @argument_checks.check_arguments
     def model(self, step: int | None = None) -> "TrainedModel":
         """Return the trained model, or the model as it was after ``step``, a point of the training curve.
 

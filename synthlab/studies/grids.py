@@ -12,7 +12,7 @@ from synthlab.errors import InputError
 from synthlab.runs.composition import settings_of, to_overrides
 from synthlab.runs.conf_files import families, groups_of
 from synthlab.runs.registry import STRICT, describe_unknown
-from synthlab.runs.run import Run, run_type
+from synthlab.runs.run import Run, resolve
 from synthlab.storage.records import Record
 from synthlab.studies.intervals import FIRST
 from synthlab.studies.overrides import OF_THE_COMMAND, Overrides
@@ -142,9 +142,8 @@ class Grid(BaseModel):
             for tuned in combinations(self.tune):
                 settings = dict(settings_of(self.fixed | chosen | self.arms[arm] | tuned))
                 raw = overrides.compose(field, settings, task)
-                of = own or run_type(raw["family"])
-                config = of.resolve(raw)
-                runs = seeds if of.follows(raw) else seeds[:1]
+                config = resolve(raw if own is None else raw | {"family": own.model_fields["family"].default})
+                runs = seeds if config.follows(raw) else seeds[:1]
                 candidates[" ".join(to_overrides(tuned))] = [config.with_seeds(raw | {"seed": seed}) for seed in runs]
             found.append(Cell(arm, chosen, candidates))
         ids = [config.id for cell in found for config in cell.configs]

@@ -14,8 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 from synthlab.errors import InputError
 from synthlab.inspection.hooked import Activations, HookedTransformer, run_with_cache
 from synthlab.models.transformer import Decoder
-from synthlab.runs.argument_checks import check_arguments, shorten
-from synthlab.runs.registry import find_changed, forbid_imports, show
+from synthlab.runs.registry import find_changed, require_imported, show
 from synthlab.storage.records import Record
 from synthlab.storage.weights import check_step
 from synthlab.training.devices import use_one_thread
@@ -59,16 +58,16 @@ class TrainedModel(ABC):
             raise InputError(f"record {config.id}: the run diverged at step {record.diverged_at}: there is no model")
         self.record = record
         self.step = config.steps if step is None else check_step(step, config, f"step={show(step)}")
-        with forbid_imports():
-            changed = ", ".join(find_changed(config.model_dump()))
-            if changed:
-                warnings.warn(
-                    f"record {config.id}: {changed} has another source now than when the run was recorded; the model "
-                    "runs the present one",
-                    stacklevel=5,  # the caller of Record.model or load_model, each of which calls open_model
-                )
-            self.module = self.build()
-            weights = record.weights[self.step]() if self.step in record.weights else self._train_again()
+        require_imported(config.model_dump())
+        changed = ", ".join(find_changed(config.model_dump()))
+        if changed:
+            warnings.warn(
+                f"record {config.id}: {changed} has another source now than when the run was recorded; the model "
+                "runs the present one",
+                stacklevel=5,  # the caller of Record.model or load_model, each of which calls open_model
+            )
+        self.module = self.build()
+        weights = record.weights[self.step]() if self.step in record.weights else self._train_again()
         load_weights(self.module, weights, f"the weights of record {config.id} after step {self.step}")
 
     def _train_again(self) -> bytes:
@@ -87,11 +86,7 @@ class TrainedModel(ABC):
         return weights[self.step]()
 
     def build(self) -> nn.Module:
-        """Return a model of the run's architecture, with initial weights.
-
-        Everything that predictions need is created here or earlier, since no module that the record names is imported
-        later.
-        """
+        """Return a model of the run's architecture, with initial weights."""
         return self.record.config.load_family().build_models([self.record.config])
 
     @abstractmethod
@@ -147,7 +142,6 @@ class TrainedModel(ABC):
             raise InputError(f"model: {kind} has no named layers to inspect; use a Transformer of the lab")
         return HookedTransformer(self.module)
 
-    @check_arguments
     def run_with_cache(self, sequences: Any, hooks: Iterable[Any] = ()) -> tuple[Prediction, Activations]:
         """Return the prediction, and what the model computes at each hook point.
 
@@ -177,7 +171,6 @@ class TrainedModel(ABC):
         """Return the prediction with the changes of ``hooks``. Arguments and errors are those of ``run_with_cache``."""
         return self.run_with_cache(sequences, hooks)[0]
 
-    @check_arguments
     def plot_attention(self, sequence: str | Tensor, path: str | os.PathLike[str] | None = None) -> "Figure":
         """Plot where each head attends on one sequence: a panel for each head, a row of panels for each layer.
 
@@ -203,7 +196,7 @@ class TrainedModel(ABC):
             texts = [sequences] if isinstance(sequences, str) else list(sequences)
             if isinstance(sequences, str) or not all(isinstance(text, str) for text in texts):
                 allowed = "a list of texts or an integer tensor [N, L]"
-                raise InputError(f"sequences={shorten(sequences)}: must be {allowed}")
+                raise InputError(f"sequences={show(sequences)}: must be {allowed}")
             rows = [torch.tensor(self.encode(text), dtype=torch.long) for text in texts]
             lengths = torch.tensor([len(row) for row in rows], dtype=torch.long)
             if not rows or not lengths.all():

@@ -25,8 +25,8 @@ REFUSED_BY_THE_COMMAND = {
     ),
     "an unknown way to try again": (["retry=always"], "retry=always: unknown; choose from none, failed"),
     "a launcher of a single run": (["hydra/launcher=joblib"], "hydra/launcher=joblib: applies only to sweeps"),
-    "a file that Hydra would unpickle": (["--experimental-rerun", "a.pickle"], "--experimental-rerun: would run"),
-    "another sweeper": (["-m", "hydra/sweeper=basic"], "hydra/sweeper=basic: the lab has a sweeper of its own; leave"),
+    "a file that Hydra would unpickle": (["--experimental-rerun", "a.pickle"], "--experimental-rerun: a command has"),
+    "another sweeper": (["-m", "hydra/sweeper=basic"], "hydra/sweeper: the lab has a sweeper of its own; leave"),
     "a folder that is not there": (["--config-dir", "/nowhere"], "--config-dir /nowhere: there is no such folder"),
 }
 REFUSED_AS_A_RUN = {

@@ -17,9 +17,9 @@ from experiments.long_short_alignment.scalar import (
     suffix_lengths,
 )
 from support.configs import QUICK
-from synthlab.numbers.run import NumbersRun
 from synthlab.rng import stream
 from synthlab.runs.composition import compose, to_overrides
+from synthlab.runs.run import resolve
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import ensure
 from synthlab.training.execution import execute
@@ -38,7 +38,7 @@ PAIRS = st.integers(1, 5).flatmap(
 
 @cache
 def config(*overrides: str) -> ScalarRun:
-    return ScalarRun.resolve(compose([*to_overrides(QUICK), *overrides]))
+    return resolve(compose([*to_overrides(QUICK), *overrides]) | {"family": "scalar"})
 
 
 def wasserstein(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -85,7 +85,7 @@ def test_all_four_by_hand():
 @pytest.mark.parametrize("encoding", ["nope", "learned", "randomized"])  # none, a table, drawn for each sequence
 def test_record_has_the_metrics_of_a_plain_run(encoding, tmp_path):
     run = config(f"encoding={encoding}", "task=sum", "outrep=rsqrt")
-    same = NumbersRun.resolve(run.model_dump(exclude={"family"}))
+    same = resolve(run.model_dump() | {"family": "numbers"})
     assert same.id != run.id  # runs of two kinds are two runs
     plain = execute(same)
     store = Store(tmp_path)

@@ -14,7 +14,6 @@ from synthlab.positions.samplers import SAMPLERS
 from synthlab.runs.composition import Composer, compose, to_overrides
 from synthlab.runs.conf_files import conf_dir, tasks_of
 from synthlab.runs.run import Protocol, resolve, run_type
-from synthlab.studies.overrides import Overrides
 
 CONFIG = compose([])
 
@@ -157,12 +156,3 @@ def test_nonsense_for_a_number_of_any_run_is_refused_by_name(task):
     given = (f"task={task}",)
     others = {key: part for key, part in composed(*given).items() if key not in ("task", "tracker")}
     refuse_nonsense(given, others, NONSENSE[:3])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("group", ["encoding", "inputs", "model", "outrep", "protocol", "task"])
-def test_a_member_of_a_study_is_as_hydra_composes_it_with_all_others(group):
-    """A study composes each member alone: see ``Overrides.compose``."""
-    for path in sorted((conf_dir() / group).glob("*.yaml")):
-        found = Overrides().compose("study", {"task": "sum", "encoding": "rope", group: path.stem})
-        assert found == compose(["task=sum", "encoding=rope", f"{group}={path.stem}"])

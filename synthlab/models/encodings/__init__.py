@@ -34,5 +34,4 @@ ENCODINGS = Registry(
         "t5": T5,
         "randomized": Randomized,
     },
-    call="Class(dims, /, **settings)",
 )

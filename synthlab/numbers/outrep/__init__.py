@@ -23,5 +23,4 @@ OUTREPS = Registry(
         "monotone": Monotone,
         "chosen": Chosen,
     },
-    call="Class(shift=..., **settings)",
 )
