@@ -4,11 +4,14 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from experiments.output_alignment.figures import NumberFigure
 from support import records
 from support.records import record
 from synthlab.analysis.plotting import Drawn, save_panel
 from synthlab.studies.figures import Panel, draw_data
-from synthlab.studies.plots import PLOTS, Series
+from synthlab.studies.plots import Series
+
+PLOTS = NumberFigure.plots
 
 
 def made(value: float, seeds=2, **changed) -> list:
