@@ -33,7 +33,6 @@ class Chomsky(Reproduction):
     numbers = HERE / "published.yaml"
     level = 1 - LEVEL
     metric = "tokens"
-    further_names = (*Reproduction.further_names, "gain")
 
     def own_lengths(self, task, train_length):
         return {}  # no number is published task by task

@@ -32,7 +32,6 @@ class AlignmentStudy(Grid, Study):
     """
 
     task: ClassVar[str] = "text"
-    further_names: ClassVar[tuple[str, ...]] = ("runs",)
     seeds: Seeds = 3
     fit: PositiveFloat | None = None
     analysis: Annotated[dict[str, Any], NameOrMember]

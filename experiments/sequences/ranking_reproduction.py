@@ -1,7 +1,7 @@
 """A reproduced paper that ranks its encodings over all its tasks."""
 
 from collections.abc import Iterable
-from typing import ClassVar, cast
+from typing import cast
 
 import pandas as pd
 from pydantic import Field
@@ -21,7 +21,6 @@ class Ranked(Reproduction):
     A task's own arms are not ranked, and neither is a run of a task and seed of which an arm diverged.
     """
 
-    further_names: ClassVar[tuple[str, ...]] = (*Reproduction.further_names, "ranking", "scores")
     ranking: list[str] = Field(default_factory=list)
 
     @property

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel, Field
 
-from experiments.sequences.alignment import ALIGNMENT, with_alignment
+from experiments.sequences.alignment import with_alignment
 from experiments.sequences.bins import SHOWN, Share, bins_of, share_by_length
 from experiments.sequences.comparison import by_theory, compare_published, format_comparison
 from experiments.sequences.published import RANGE, read_published
@@ -21,7 +21,7 @@ from synthlab.studies.evidence import describe_left_out, fitting_of
 from synthlab.studies.grids import Cell, Grid, Values
 from synthlab.studies.plots import Series
 from synthlab.studies.report import NumbersTable
-from synthlab.studies.study import Plan, Results, SeedCount, Study, check_text
+from synthlab.studies.study import Plan, Results, SeedCount, Study
 from synthlab.studies.verdicts import Grounds
 
 Arms = dict[str, dict[str, Any]]
@@ -58,7 +58,6 @@ class Reproduction(Study):
     level: ClassVar[float]
     metric: ClassVar[str] = "exact"
 
-    further_names: ClassVar[tuple[str, ...]] = (ALIGNMENT, "bins", "table")
     fit: Annotated[float, Field(gt=0, le=1)] = 0.99
     fixed: dict[str, Any] = Field(default_factory=dict)
     arms: Annotated[Arms, Field(min_length=1)]
@@ -95,7 +94,6 @@ class Reproduction(Study):
 
     def check(self, field):
         for key, task in self.tasks.items():
-            check_text(self.place(field, key), key, task.title)
             for arm, settings in task.arms.items():
                 # A misspelt arm would be trained as something else.
                 if arm not in self.arms and "encoding" not in settings:

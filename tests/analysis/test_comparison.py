@@ -78,7 +78,7 @@ def test_against_a_setting_the_longest_length_counts():
 def test_several_lengths_make_a_series_each(length):
     asked = {"x": "train_length", "by": "", "length": length}
     assert points(TRAINED, "length train_length median", **asked) == [[4, 5, 8], [4, 10, 80], [12, 10, 240]]
-    assert "left out: 3 runs not tested at length 12" in note(TRAINED, **asked)
+    assert "left out: 3 runs with no finite mse at length 12" in note(TRAINED, **asked)
 
 
 def test_pooled_medians_say_so():
@@ -102,7 +102,7 @@ def test_what_is_left_out_is_counted():
     runs = pd.concat([table(made(1), [record(seed, diverged_at=2) for seed in (5, 6)]), failed])
     assert note(runs).endswith("left out: 2 diverged runs, 1 failed run")
     infinite = runs.assign(mse=runs["mse"].mask(runs["seed"] == 2, np.inf))
-    assert note(infinite).endswith("1 failed run, 1 run whose mse is not finite")
+    assert note(infinite).endswith("1 failed run, 1 run with no finite mse")
     assert set(points(infinite)["runs"]) == {2}
 
 

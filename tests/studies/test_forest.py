@@ -20,7 +20,7 @@ def check(what: str, values, low: float = -math.inf, high: float = math.inf, cen
 def test_a_row_by_hand():
     figure = draw_forest([check("x: y", [0, 2, 2, 2, 3], high=4, centre=0.0)])
     [axes] = figure.axes[:1]
-    seeds, median, threshold, *others = [
+    seeds, median, *others, threshold = [
         np.asarray(line.get_xdata(), dtype=float).tolist() for line in axes.get_lines()
     ]
     assert (seeds, median, threshold) == ([0, 2, 2, 2, 3], [2], [4, 4])
@@ -28,7 +28,7 @@ def test_a_row_by_hand():
     shaded, interval = axes.collections
     assert interval.get_segments()[0][:, 0].tolist() == [0, 3]
     assert shaded.get_paths()[0].get_extents().xmax == 4
-    assert [text.get_text() for text in axes.texts] == ["holds"]
+    assert [text.get_text() for text in axes.texts] == ["holds", "4"]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["x"]
 
 
@@ -64,4 +64,4 @@ def test_any_checks_can_be_drawn(made):
     checks = [check(what, values, **{"low" if below else "high": bound}) for what, values, bound, below in made]
     verdict = Verdict(CLAIMS["1a"], "Figure 1", checks, [])
     assert forest(verdict) == forest(verdict)
-    assert sum(len(axes.texts) for axes in draw_forest(checks).axes) == len(checks)
+    assert sum(len(axes.get_yticks()) for axes in draw_forest(checks).axes) == len(checks)
