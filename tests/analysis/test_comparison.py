@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from support.records import encoded, made, record
 from synthlab.analysis.comparison import gather_points
-from synthlab.analysis.panels import draw_comparison
 from synthlab.analysis.record_list import Records
 from synthlab.analysis.series import style_series
 from synthlab.compare import compare
@@ -90,11 +89,6 @@ def test_pooled_medians_say_so():
     assert "pooled over encoding, train_length" in note(runs, by="").split("; ")
     at_two = points(runs, "encoding median runs pooled_over", by="encoding")[1:14:12]
     assert at_two == [["nope", (6 + 20) / 2, 6, "train_length"], ["alibi", 400, 3, ""]]
-
-
-def test_a_setting_that_only_some_runs_have():
-    assert "left out: 3 runs without outrep.p" in note(POWERS, x="outrep.p")
-    assert points(POWERS, "outrep.p median", x="outrep.p") == [[-2, 48], [-1, 24]]
 
 
 def test_what_is_left_out_is_counted():
@@ -193,16 +187,3 @@ def test_pooled_points_say_so(asked):
     said = "; ".join(found.remarks)
     assert ("pooled over" in said) == bool(found.points["pooled"].any())
     assert "left out: 1 diverged run" in said
-
-
-@pytest.mark.slow
-@settings(max_examples=15)
-@given(asked=st.fixed_dictionaries(CHOICE | {"metric": st.sampled_from([*METRICS, "horizon"]), "x": VARIED}))
-def test_whatever_can_be_gathered_can_be_drawn(asked):
-    try:
-        found = comparison(MIXED, **asked)
-    except InputError:
-        return
-    figure = draw_comparison(found)
-    figure.canvas.draw()
-    plt.close(figure)

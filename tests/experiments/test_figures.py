@@ -73,12 +73,3 @@ def test_bad_input_is_refused_in_one_line(invoke, quick, tmp_path, arguments, me
     assert outcome.err.startswith(f"error: {message}")
     assert len(outcome.err.splitlines()) == 1
     assert not (tmp_path / "runs").exists()
-
-
-def test_unwritable_folder_is_refused_before_training(invoke, quick, tmp_path):
-    (tmp_path / "output_alignment").mkdir()
-    (tmp_path / "output_alignment" / "figures").write_text("in the way")
-    outcome = invoke("experiments", *quick, "output_alignment/figure1", "seeds=1")
-    assert outcome.status == 2
-    assert len(outcome.err.splitlines()) == 1
-    assert not (tmp_path / "runs").exists()

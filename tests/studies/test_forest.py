@@ -32,13 +32,6 @@ def test_a_row_by_hand():
     assert [label.get_text() for label in axes.get_yticklabels()] == ["x"]
 
 
-@pytest.mark.parametrize(
-    ("values", "scale"), [([1, 10_000], "log"), ([0, 10_000], "linear"), ([-1, 10_000], "linear"), ([2, 3], "linear")]
-)
-def test_positive_numbers_over_decades_get_a_logarithmic_axis(values, scale):
-    assert draw_forest([check("x: y", values)]).axes[0].get_xscale() == scale
-
-
 def test_each_quantity_and_threshold_has_axes_of_its_own():
     checks = [
         check("a: y", [1], high=2),
