@@ -1,6 +1,6 @@
 """The settings that the command line gives for the runs of studies."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from synthlab.errors import InputError
@@ -58,11 +58,8 @@ class Overrides:
         edits = [override for key, override in self._edits.items() if f"{key}.".startswith(f"study.{study}.")]
         return " ".join([*(override for key, override in self.of_runs.items() if key in taken), *edits])
 
-    def check_all_taken(self, configs: Iterable[Run], studies: Collection[str]) -> None:
-        """Raise InputError for a setting that none of the runs ``configs`` has, and an edit of none of ``studies``."""
-        for key, override in self._edits.items():
-            if key.split(".")[1] not in studies:
-                raise InputError(f"{override}: edits a study that is not asked for, which are {', '.join(studies)}")
+    def check_all_taken(self, configs: Iterable[Run]) -> None:
+        """Raise InputError for a setting that none of the runs ``configs`` has."""
         of = _families_of(configs)
         taken = {key for family in of for key in self._select(family)}
         for key, override in self.of_runs.items():
