@@ -68,10 +68,6 @@ class Analysis(ABC):
         """Return further tables, by name."""
         return {}
 
-    def lines(self, tables: Mapping[str, pd.DataFrame]) -> list[str]:
-        """Return lines for the terminal on those tables."""
-        return []
-
 
 class Effect(Analysis):
     """How the arms of a study differ from the first, in each of ``quantities``.
@@ -106,13 +102,6 @@ class Compute(Effect):
 
     def tables(self, runs, records):
         return {"cost": step_costs(cast(LanguageRun, records[0].config))}
-
-    def lines(self, tables):
-        return [
-            f"a step with {row.step}: {row.milliseconds:.1f} ms, {row.to_one_window:.2f} times one with one window, "
-            f"{row.to_two_windows:.3f} times one with two"
-            for row in tables["cost"].itertuples()
-        ]
 
 
 class ByContext(Analysis):

@@ -86,7 +86,7 @@ def _score_pair(one: dict, other: dict, quantity: str) -> float:
 def with_alignment(
     results: Results, runs: pd.DataFrame, metric: str, overrides: str, arms: Mapping[str, Settings]
 ) -> Results:
-    """Return ``results`` with the panel ``alignment`` and lines for a terminal on the shifts.
+    """Return ``results`` with the panel ``alignment``.
 
     They are unchanged if no run is tested beyond training. ``arms`` has the settings of each arm.
     """
@@ -94,20 +94,8 @@ def with_alignment(
     if found.empty:
         return results
     title = "Does the shift of outputs say which generalize?"
-    return results._replace(
-        panels={**results.panels, ALIGNMENT: Drawn(title, Shifts(), found.assign(overrides=overrides), arms)},
-        lines=[*results.lines, *_describe_pairs(found)],
-    )
-
-
-def _describe_pairs(found: pd.DataFrame) -> list[str]:
-    lines = []
-    for between, which in {"arm": "encodings on one task", "task": "tasks under one encoding"}.items():
-        compared = pair_runs(found, between)
-        shares = ", ".join(f"{100 * compared[name].mean():.0f} % whose {says}" for name, says in QUANTITIES.items())
-        if len(compared):
-            lines.append(f"of two {which} the better is that, of {len(compared)} pairs: {shares}")
-    return lines
+    panel = Drawn(title, Shifts(), found.assign(overrides=overrides), arms)
+    return results._replace(panels={**results.panels, ALIGNMENT: panel})
 
 
 class Shifts(Drawing):

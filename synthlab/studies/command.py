@@ -111,7 +111,7 @@ def write_results(
         pictures.append(Picture(name, study.title, titles, written, results.numbers))
         files += written
         verdicts += judged
-        lines += results.lines
+        lines += [f"{name}: {study.title}", *results.numbers.lines] if results.numbers else []
     verdict_table(verdicts).to_csv(root / "claims.csv", index=False)
     write_report(root / "report.html", pictures, verdicts, list(records.values()), command, paper.about)
     return [*files, root / "claims.csv", root / "report.html"], [*lines, *verdict_lines(verdicts)]

@@ -30,10 +30,15 @@ LIBRARIES = ("torch", "numpy", "pandas", "matplotlib", "hydra-core")
 
 
 class NumbersTable(NamedTuple):
-    """A table next to a figure, and its title."""
+    """A table of texts next to a figure, and its title; the terminal shows it, too."""
 
     caption: str
     table: pd.DataFrame
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines for the terminal."""
+        return [self.caption, *self.table.to_string(index=False, justify="left").splitlines()]
 
 
 class Picture(NamedTuple):

@@ -38,14 +38,10 @@ Seeds = Annotated[int | Literal["auto"], PlainValidator(_check_seeds)]
 
 
 class Results(NamedTuple):
-    """The results of a study: panels, by key; further tables, by name; lines for the terminal.
-
-    ``numbers`` are tables that the report shows next to the panels.
-    """
+    """The results of a study: panels, by key; further tables, by name; the ``numbers`` that readers see first."""
 
     panels: Mapping[str, Drawn]
     tables: Mapping[str, pd.DataFrame] = {}
-    lines: Sequence[str] = ()
     numbers: NumbersTable | None = None
 
 
