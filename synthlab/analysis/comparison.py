@@ -8,7 +8,7 @@ import pandas as pd
 
 from synthlab.analysis.collection import Part
 from synthlab.analysis.gathering import Gathered, is_numeric, text_of
-from synthlab.analysis.series import Settings, member_names
+from synthlab.analysis.series import Settings, member_styles
 from synthlab.analysis.tables import (
     HORIZON,
     STEP,
@@ -271,7 +271,7 @@ def _runs(number: int, kind: str = "") -> str:
 
 def sort_texts(texts: Iterable[str]) -> list[str]:
     """Numbers by size, then encodings and maps in the order of legends, then others by alphabet."""
-    members = member_names()
+    members = list(member_styles())
 
     def rank(text: str) -> tuple:
         try:

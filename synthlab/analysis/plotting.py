@@ -100,8 +100,9 @@ def draw_lines(
         rows, style = drawn[drawn["series"] == name], styles[name]
         axes.fill_between(rows[x], rows["low"], rows["high"], color=style.colour, alpha=0.15, lw=0)
         first = order % every if isinstance(every, int) and every else every * order / len(names)
-        marked: dict[str, Any] = {"markevery": (first, every)} if every else {"marker": None}
-        axes.plot(rows[x], rows["median"], **style.line_options() | marked)
+        marked: dict[str, Any] = {"marker": style.marker, "markevery": (first, every)} if every else {}
+        look = {"color": style.colour, "linestyle": style.line, "label": style.label, "markersize": 4, "lw": 1.4}
+        axes.plot(rows[x], rows["median"], **look | marked)
         if len(rows) == 1:
             axes.vlines(rows[x], rows["low"], rows["high"], color=style.colour, lw=1)
     largest = cast(float, drawn[["low", "high"]].abs().max(axis=None))

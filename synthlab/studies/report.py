@@ -5,6 +5,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+import numpy as np
 import pandas as pd
 from omegaconf import OmegaConf
 
@@ -210,8 +211,8 @@ def _rows(verdict: Verdict) -> list[dict[str, Any]]:
         {
             "check": check.what,
             "median": check.median,
-            "least": check.least,
-            "greatest": check.greatest,
+            "least": float(min(check.measured, default=np.nan)),
+            "greatest": float(max(check.measured, default=np.nan)),
             "needed": format_range(check),
             "answer": check.answer,
             **check.interval._asdict(),
