@@ -56,7 +56,7 @@ class Points(Drawing):
             for order, name in enumerate(series):
                 rows = drawn[drawn["series"] == name]
                 aside = (order - (len(series) - 1) / 2) * min(0.12, 0.7 / len(series))
-                places = rows[x].map(self.names.index) + aside
+                places = [self.names.index(each) + aside for each in rows[x]]
                 draw_intervals(axes, places, rows["median"], rows["low"], rows["high"], styles[name], upright=True)
         else:
             draw_lines(axes, drawn, x, styles, scale=metric.scale)

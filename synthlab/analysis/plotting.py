@@ -218,7 +218,7 @@ def draw_sheet(
     for axes, panel in zip(grid.flat, panels, strict=False):
         panel.draw(axes, styles)
         title_of = "" if axes.get_title().split() == axes.get_xlabel().split() else axes.get_title()  # said once
-        axes.set_title(wrap_label(title_of, 30 if columns > 2 else 64))
+        axes.set_title(wrap_label(title_of, 100 // columns if columns > 2 else 64))
         if columns > 2:
             axes.tick_params(labelsize="small")
     for axes in list(grid.flat)[len(panels) :]:

@@ -187,3 +187,8 @@ def test_pooled_points_say_so(asked):
     said = "; ".join(found.remarks)
     assert ("pooled over" in said) == bool(found.points["pooled"].any())
     assert "left out: 1 diverged run" in said
+
+
+def test_a_panel_may_lack_a_series_of_names():
+    runs = table(made(1), made(4, task={"name": "mean"}, **mapped("log", shift=1.0)))
+    assert len(drawn(runs, x="encoding", by="outrep", facet="task").axes) == 2

@@ -50,7 +50,7 @@ WORDS = st.text(st.characters(exclude_categories=["C"]), max_size=80)  # XML has
 NUMBERS = st.lists(FINITE | st.sampled_from([math.inf, -math.inf, math.nan]), max_size=6)
 
 
-@pytest.mark.filterwarnings("ignore:Glyph")
+@pytest.mark.filterwarnings("ignore:Glyph", "ignore:invalid value")
 @given(st.lists(st.tuples(WORDS, NUMBERS, FINITE, st.booleans()), min_size=1, max_size=3))
 @settings(max_examples=10)
 def test_any_checks_can_be_drawn(made):
