@@ -16,7 +16,7 @@ from experiments.correlations import (
     range_without_one,
     spearman,
 )
-from experiments.long_short_alignment.analyses import Analysis, Names, check_quantities
+from experiments.long_short_alignment.analyses import Analysis, Names
 from experiments.long_short_alignment.drawings import LETTERS, Scatter
 from experiments.long_short_alignment.power import DetectionPower, Lead, power
 from experiments.long_short_alignment.run_table import (
@@ -65,8 +65,6 @@ class Correlations(OverModels):
     """
 
     def __init__(self, outcomes: Names, predictors: Names, worth: Lead):
-        check_quantities("outcomes", outcomes)
-        check_quantities("predictors", predictors)
         self.outcomes, self.predictors, self.worth = outcomes, predictors, worth
 
     def runs(self, records, names):

@@ -51,10 +51,6 @@ class AlignmentStudy(Grid, Study):
 
     def check(self, field):
         ANALYSES.build(self.analysis, field=f"{field}.analysis")
-        if len(self.arms) < self._analysis.least_arms:
-            raise InputError(
-                f"{field}.arms: has {len(self.arms)}; {field}.analysis={self.analysis['name']} compares two or more"
-            )
 
     def check_cells(self, field, key, cells):
         for cell in cells:

@@ -63,7 +63,7 @@ def test_every_figure_is_drawn_again_from_its_csvs(invoke, hasty, tmp_path, name
         ("output_alignment/9", "output_alignment/9: unknown study"),
         ("output_alignment/figure1 seeds=0", "seeds=0: "),
         (f"output_alignment/figure1 first_seed={2**63 - 1} seeds=2", f"first_seed={2**63 - 1}: must be at most"),
-        ("output_alignment/figure1 study.quick.seeds=3", "study.quick.seeds=3: edits none of the studies"),
+        ("output_alignment/figure1 study.quick.fit=3", "study.quick.fit=3: edits none of the studies"),
         ("output_aligment", "output_aligment: unknown paper"),
         ("replot=true output_alignment/figure1 seeds=1", "replot=true: 13 of 13 runs "),
     ],
