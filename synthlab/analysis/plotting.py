@@ -287,7 +287,7 @@ def _share_labels(grid: np.ndarray, panels: int) -> None:
 
 
 def _gather_notes(panels: Sequence[Drawn]) -> str:
-    """Return the notes, each once: first those of all panels, then those of some, after the panels' titles."""
+    """Return the notes, each once: first those of most panels, then those of others, after the panels' titles."""
     owners: dict[str, list[str]] = {}
     for panel in panels:
         name = panel.title.partition(")")[0] + ")" if panel.title.startswith("(") else panel.title
@@ -296,5 +296,5 @@ def _gather_notes(panels: Sequence[Drawn]) -> str:
     every = sum(bool(panel.notes) for panel in panels)
     groups: dict[str, list[str]] = {}
     for note, of in owners.items():
-        groups.setdefault("" if len(of) == every else f"{', '.join(of)}: ", []).append(note)
+        groups.setdefault("" if 2 * len(of) > every else f"{', '.join(of)}: ", []).append(note)
     return "; ".join(f"{of}{', '.join(told) if of else '; '.join(told)}" for of, told in sorted(groups.items()))
