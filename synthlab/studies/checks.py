@@ -131,7 +131,7 @@ class Check(NamedTuple):
         if self.answer not in ("holds", "fails"):
             return False
         if self.estimate is None and len(self.measured) == FIRST:
-            others = [self.at(factor, whatever_it_compares=True) for factor in FACTORS.values()]
+            others = [self._replace(compares=False).at(factor) for factor in FACTORS.values()]
             return all(other.answer == self.answer and other.thresholds != self.thresholds for other in others)
         return True
 
@@ -140,10 +140,10 @@ class Check(NamedTuple):
         """The ends of the range that are numbers."""
         return tuple(float(bound) for bound in (self.low, self.high) if np.isfinite(bound))
 
-    def at(self, factor: float, whatever_it_compares: bool = False) -> "Check":
+    def at(self, factor: float) -> "Check":
         """Return the check at ``factor`` times its threshold; the check itself if its threshold cannot be scaled."""
         centre = self.centre
-        if centre is None or (self.compares and not whatever_it_compares):
+        if centre is None or self.compares:
             return self
         low, high = (centre + factor * (bound - centre) for bound in (self.low, self.high))
         return self._replace(low=low, high=high)
