@@ -1,7 +1,7 @@
 """Train the reference run, commit its results, and update its tables in the README and ``docs/``.
 
-``python -m experiments.reference list RESULTS`` says which runs are missing in a folder, and how long they take;
-``train RESULTS`` trains them; ``keep RESULTS`` keeps the figures, numbers and verdicts that were drawn there so far,
+``python -m experiments.reference list RESULTS`` says how many runs are missing in a folder; ``train RESULTS``
+trains them; ``keep RESULTS`` keeps the figures, numbers and verdicts that were drawn there so far,
 and renews all tables. What the folder lacks is left as it is. Without arguments the tables are renewed from
 ``docs/reference/``.
 """
@@ -28,7 +28,7 @@ from experiments.committed_verdicts import (
 )
 from experiments.messages import NAME, compress, draw_message
 from experiments.papers import papers
-from experiments.reference_runs import describe_costs, list_entries, train
+from experiments.reference_runs import describe_missing, list_entries, train
 from experiments.reference_tables import make_tables
 from experiments.rejudging import rejudge
 from synthlab.output import say, tell
@@ -236,7 +236,7 @@ def main() -> None:
         case []:
             pass
         case ["list", results]:
-            say(*describe_costs(Path(results)))
+            say(*describe_missing(Path(results)))
             return
         case ["train", results]:
             sys.exit(train(Path(results)))

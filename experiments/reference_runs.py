@@ -1,8 +1,8 @@
-"""What the reference run trains (``reference.yaml``), about how long that takes, and its training."""
+"""What the reference run trains (``reference.yaml``), and its training."""
 
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,8 +14,6 @@ from synthlab.output import tell
 from synthlab.runs.run import Run
 from synthlab.storage.store import Store
 from synthlab.studies.overrides import Overrides
-from synthlab.sweeps.sweep import count_workers
-from synthlab.training.ensembles import plan_ensembles, seconds
 
 UNCHANGED = Overrides()  # the studies as their files describe them
 
@@ -52,47 +50,21 @@ def list_entries(root: Path) -> list[Entry]:
     return found
 
 
-def describe_costs(root: Path) -> Iterator[str]:
-    """Yield a line for each study and one for all: how many runs are missing, and about how many minutes they take.
+def describe_missing(root: Path) -> Iterator[str]:
+    """Yield a line for each study and one for all: how many runs it has, and how many are missing.
 
-    A run that several studies have counts once. Estimates are scaled by how long recorded runs of the same family took.
+    A run that several studies have counts once.
     """
-    workers, seen, rows = count_workers(None), set[tuple[Path, str]](), list[tuple[str, int, list[Run]]]()
-    took, estimated = dict[str, float](), dict[str, float]()
+    seen, total = set[tuple[Path, str]](), [0, 0]
+    yield f"{'study':<36} {'runs':>5} {'missing':>8}"
     for entry in list_entries(root):
         store = Store(entry.results, entry.settings.get("save"))
         runs = [run for id, run in entry.plan_runs().items() if (entry.results, id) not in seen]
         seen |= {(entry.results, run.id) for run in runs}
-        missing = [run for run in runs if not store.holds(run)]
-        rows.append((f"{entry.paper}/{entry.file}", len(runs), missing))
-        for family, recorded in group_by_family(run for run in runs if store.holds(run)).items():
-            spent = sum(store.read(run.id).seconds for run in recorded) / workers / 60
-            took[family] = took.get(family, 0.0) + spent
-            estimated[family] = estimated.get(family, 0.0) + minutes(recorded, workers)
-    yield f"{'study':<36} {'runs':>5} {'missing':>8} {'minutes':>8}   on {workers} cores"
-    total = 0.0
-    for name, of, missing in rows:
-        cost = sum(
-            minutes(runs, workers) * (took[family] / estimated[family] if family in took else 1)
-            for family, runs in group_by_family(missing).items()
-        )
-        total += cost
-        yield f"{name:<36} {of:>5} {len(missing):>8} {cost:>8.0f}"
-    counts = sum(of for _, of, _ in rows), sum(len(missing) for *_, missing in rows)
-    yield f"{'all':<36} {counts[0]:>5} {counts[1]:>8} {total:>8.0f}"
-
-
-def minutes(configs: Sequence[Run], workers: int) -> float:
-    """Return the approximate minutes of training the runs on ``workers`` processes."""
-    return sum(map(seconds, plan_ensembles(configs, workers))) / workers / 60
-
-
-def group_by_family(runs: Iterable[Run]) -> dict[str, list[Run]]:
-    """Return the runs of each family of tasks."""
-    found: dict[str, list[Run]] = {}
-    for run in runs:
-        found.setdefault(type(run).__name__, []).append(run)
-    return found
+        missing = sum(not store.holds(run) for run in runs)
+        total = [total[0] + len(runs), total[1] + missing]
+        yield f"{f'{entry.paper}/{entry.file}':<36} {len(runs):>5} {missing:>8}"
+    yield f"{'all':<36} {total[0]:>5} {total[1]:>8}"
 
 
 def train(root: Path) -> int:
@@ -103,7 +75,7 @@ def train(root: Path) -> int:
     Returns:
         0, or the exit status of the first command that failed, which has printed the reason.
     """
-    tell(*describe_costs(root))
+    tell(*describe_missing(root))
     for entry in list_entries(root):
         tell(" ".join(["synthlab study", *entry.command]))
         if status := subprocess.run([sys.executable, "-m", "experiments", *entry.command]).returncode:

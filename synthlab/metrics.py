@@ -6,6 +6,7 @@ of a family. Constructing one loads no torch, so that ``collect`` and ``compare`
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -45,12 +46,8 @@ def reach(lengths: Iterable[int], fits: Iterable[bool]) -> int:
         >>> reach([2, 4, 6, 8], [True, True, False, True])
         4
     """
-    reached = 0
-    for length, fit in zip(lengths, fits, strict=True):
-        if not fit:
-            break
-        reached = int(length)
-    return reached
+    fitting = takewhile(lambda pair: pair[1], zip(lengths, fits, strict=True))
+    return max((int(length) for length, _ in fitting), default=0)
 
 
 @dataclass(frozen=True)

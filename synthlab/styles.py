@@ -40,11 +40,6 @@ class Style(NamedTuple):
     line: str | tuple
     marker: str
 
-    def line_options(self) -> dict[str, Any]:
-        """Return what ``Axes.plot`` takes."""
-        look = {"color": self.colour, "linestyle": self.line, "marker": self.marker}
-        return look | {"label": self.label, "markersize": 4, "lw": 1.4}
-
     def vary(self, turn: int) -> "Style":
         """Return a variant: another shade, line and marker. It is the style itself at ``turn`` 0.
 

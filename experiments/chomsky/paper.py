@@ -13,7 +13,7 @@ from experiments.chomsky.scores import by_arm, by_task
 from experiments.committed_verdicts import RUNS, read_tables
 from experiments.sequences.alignment import tabulate_claims
 from experiments.sequences.comparison import format_number
-from experiments.sequences.reproduction import Reproduction, to_lines
+from experiments.sequences.reproduction import Reproduction
 from synthlab.studies.report import About, NumbersTable
 from synthlab.studies.study import Paper, Rows
 
@@ -33,7 +33,6 @@ class Chomsky(Reproduction):
     numbers = HERE / "published.yaml"
     level = 1 - LEVEL
     metric = "tokens"
-    further_names = (*Reproduction.further_names, "gain")
 
     def own_lengths(self, task, train_length):
         return {}  # no number is published task by task
@@ -41,23 +40,15 @@ class Chomsky(Reproduction):
     def tables(self, runs, records):
         published: Any = OmegaConf.load(self.numbers)
         arms, tasks = by_arm(runs, {key: len(every) for key, every in records.items()}), by_task(runs)
-        told = format_arms(arms)
-        lines = [f"published: {one.what}: {one.value:.3f} ({one.where})" for one in published.numbers]
-        lines = [*to_lines(told), *to_lines(format_numbers(tasks)), *lines]
-        return {"table": arms, "gain": tasks}, lines, NumbersTable(published.says, told)
+        return {"table": arms, "gain": tasks}, NumbersTable(published.says, format_arms(arms))
 
 
 def format_arms(arms: pd.DataFrame) -> pd.DataFrame:
     """Return the table of tasks and arms in words, for readers."""
     fit = [f"{row.fit} of {row.runs}" for row in arms.itertuples()]
-    numbers = format_numbers(arms[["task", "level", "arm", "within", "median", "least", "greatest"]])
+    parts = ["within", "median", "least", "greatest"]
+    numbers = arms[["task", "level", "arm"]].join(arms[parts].map(format_number))
     return numbers.rename(columns={"arm": "encoding"}).assign(fit=fit)
-
-
-def format_numbers(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with three decimals, and empty for missing numbers."""
-    parts = table.select_dtypes("number")
-    return table.assign(**{str(name): parts[name].map(format_number) for name in parts})
 
 
 def results(folder: Path) -> Rows:

@@ -25,7 +25,6 @@ from synthlab.analysis.tables import aggregate_seeds
 from synthlab.errors import InputError
 from synthlab.language.languages import TASKS
 from synthlab.language.run import LanguageRun
-from synthlab.runs.registry import describe_unknown
 from synthlab.runs.run import Run
 from synthlab.storage.records import Record
 
@@ -37,7 +36,6 @@ class Analysis(ABC):
 
     run_class: type[ScalarRun] | None = None  # the class of its runs; None: that of their tasks' family
     reach = FAR  # multiple of the training length up to which its runs must be tested
-    least_arms = 1
 
     @classmethod
     def check(cls, study: str, config: Run) -> None:
@@ -68,10 +66,6 @@ class Analysis(ABC):
         """Return further tables, by name."""
         return {}
 
-    def lines(self, tables: Mapping[str, pd.DataFrame]) -> list[str]:
-        """Return lines for the terminal on those tables."""
-        return []
-
 
 class Effect(Analysis):
     """How the arms of a study differ from the first, in each of ``quantities``.
@@ -80,10 +74,7 @@ class Effect(Analysis):
     is a line over them for each variant.
     """
 
-    least_arms = 2
-
     def __init__(self, quantities: Names, label: str, ordered: bool = False):
-        check_quantities("quantities", quantities)
         self.quantities, self.label, self.ordered = quantities, label, ordered
 
     def panels(self, runs, records):
@@ -107,18 +98,9 @@ class Compute(Effect):
     def tables(self, runs, records):
         return {"cost": step_costs(cast(LanguageRun, records[0].config))}
 
-    def lines(self, tables):
-        return [
-            f"a step with {row.step}: {row.milliseconds:.1f} ms, {row.to_one_window:.2f} times one with one window, "
-            f"{row.to_two_windows:.3f} times one with two"
-            for row in tables["cost"].itertuples()
-        ]
-
 
 class ByContext(Analysis):
     """Loss by the number of tokens seen, less that of the first arm: a panel for each variant."""
-
-    least_arms = 2
 
     def panels(self, runs, records):
         first = baseline(runs)
@@ -189,10 +171,3 @@ def _sort_by_arm(drawn: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 def _file_name(name: str) -> str:
     """Return ``yarn, fine-tuned`` as a part of a file's name."""
     return re.sub(r"[^A-Za-z0-9.+-]+", "_", name)
-
-
-def check_quantities(field: str, names: Sequence[str]) -> None:
-    """Raise InputError for an unknown quantity; ``field`` of the analysis names it."""
-    for name in names:
-        if name not in QUANTITIES:
-            raise InputError(describe_unknown(f"analysis.{field}", name, QUANTITIES))

@@ -3,23 +3,22 @@
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from textwrap import fill
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pandas as pd
 
 from experiments.correlations import (
     WITNESSES,
-    Correlation,
     correlation,
     lead,
     pearson,
     range_without_one,
     spearman,
 )
-from experiments.long_short_alignment.analyses import Analysis, Names, check_quantities
+from experiments.long_short_alignment.analyses import Analysis, Names
 from experiments.long_short_alignment.drawings import LETTERS, Scatter
-from experiments.long_short_alignment.power import OFTEN, DetectionPower, Lead, power
+from experiments.long_short_alignment.power import DetectionPower, Lead, power
 from experiments.long_short_alignment.run_table import (
     FURTHER,
     MISALIGNMENTS,
@@ -66,8 +65,6 @@ class Correlations(OverModels):
     """
 
     def __init__(self, outcomes: Names, predictors: Names, worth: Lead):
-        check_quantities("outcomes", outcomes)
-        check_quantities("predictors", predictors)
         self.outcomes, self.predictors, self.worth = outcomes, predictors, worth
 
     def runs(self, records, names):
@@ -120,17 +117,6 @@ class Correlations(OverModels):
             ]
             parts.append(table)
         return pd.concat(parts, ignore_index=True)
-
-    def lines(self, tables):
-        rows = tables["correlations"]
-        own = [name + kind for kind in ("", WITHIN) for name in self.predictors]
-        told = rows[rows["predictor"].isin(own) & rows["outcome"].str.startswith(self.outcomes[0])]
-        last = tuple(self.predictors[-1] + kind for kind in ("", WITHIN))
-        others = told[~told["predictor"].isin(last) & (told["kind"] == "pearson") & (told["over"] == "all")]
-        return [
-            *(_correlation_line(row) for row in told.itertuples()),
-            *(_power_line(row, self.worth) for row in others.itertuples()),
-        ]
 
 
 def name_settings(variants: pd.Series) -> pd.Series:
@@ -187,10 +173,6 @@ class Scalar(OverModels):
             parts.append(table)
         return pd.concat(parts, keys=tasks, names=["task", None]).reset_index("task")
 
-    def lines(self, tables):
-        rows = tables["correlations"]
-        return [f"{row.task}: {_correlation_line(row)}" for row in rows[rows["kind"] == "spearman"].itertuples()]
-
 
 def correlate(rows: pd.DataFrame, pairs: Iterable[tuple[str, str]], witnesses: Sequence[str]) -> pd.DataFrame:
     """Return Pearson's and Spearman's correlation of each pair, with an interval for each kind of units."""
@@ -201,19 +183,4 @@ def correlate(rows: pd.DataFrame, pairs: Iterable[tuple[str, str]], witnesses: S
         for x, y in pairs
         for how in HOW.values()
         for of in witnesses
-    )
-
-
-def _correlation_line(row: Any) -> str:
-    between = f"{row.predictor} and {row.outcome}: {row.kind}"
-    models = f"{row.models} models{' that fit' if row.over == 'fit' else ''}"
-    return f"{between} {Correlation(row.value, row.low, row.high)}, {models}, {row.number} {row.of}"
-
-
-def _power_line(row: Any, lead: float) -> str:
-    often = f"{100 * OFTEN:.0f} times of 100"
-    needed = f"{row.needed:.0f}" if np.isfinite(row.needed) else "no number known"
-    return (
-        f"power: {row.number} {row.of} find a lead of {row.predictor} of {lead:g} {100 * row.found:.0f} "
-        f"times of 100, and {often} one of {row.smallest:.2f}; {needed} would find one of {lead:g} {often}"
     )

@@ -41,10 +41,6 @@ class Predictors(Correlations):
     def tables(self, runs, records):
         return super().tables(runs, records) | {"leads": self._leads(runs)}
 
-    def lines(self, tables):
-        rows = tables["leads"]
-        return [_line(row, self.predictors[-1]) for row in rows[rows["among"] == AMONG[WITHIN]].itertuples()]
-
     def _leads(self, runs: pd.DataFrame) -> pd.DataFrame:
         """Return a row for each pair: Pearson's correlation and its lead over the last predictor, with intervals.
 
@@ -77,10 +73,3 @@ def _note(runs: pd.DataFrame) -> str:
         f"Pearson's r over {len(runs)} models; {100 * COVERAGE:.0f} % intervals by the jackknife over "
         f"{runs[WITNESSES['settings']].nunique()} settings{limit_to_draw(runs)}; bold: the interval leaves out 0"
     )
-
-
-def _line(row: Any, last: str) -> str:
-    told = f"{row.predictor} and {row.outcome}, {row.among}: {Correlation(row.value, row.low, row.high)}"
-    if not row.answer:
-        return told
-    return f"{told}, over {last} {Correlation(row.lead, row.lead_low, row.lead_high)}: {row.answer}"

@@ -14,7 +14,7 @@ FAR = 4  # in training lengths: the paper trains on 4k tokens and tests perplexi
 LONGEST = 8  # in training lengths, for studies that test so far
 FURTHER = 5  # in training lengths, for number tasks: the paper trains on lengths to 10 and tests to 50
 LEAST = 1e-9  # the value of an error of 0 when its logarithm is taken
-# The columns whose medians the terminal shows.
+# The columns whose medians the report and the terminal show.
 SUMMARY = ("loss_1x", "loss_2x", "loss_4x", "loss_8x", "perfect_loss_4x", "sce", "excess", "excess_loss_4x")
 WITHIN = "_within"  # suffix of columns that have the mean over similar models subtracted
 SAME_TARGETS = ["task", "outrep", "seed"]  # models with equal values in these have the same targets
@@ -219,14 +219,10 @@ def _scalar_row(record: Record) -> dict[str, Any]:
     )
 
 
-def summary_lines(runs: pd.DataFrame) -> list[str]:
-    """Return lines with medians over seeds of a few quantities, for each arm and model, and its runs that ``fit``."""
-    columns = [name for name in SUMMARY if name in runs]
-    if not columns:
-        return []
+def summarize_runs(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return medians over seeds of a few quantities, for each arm and model, and how many runs ``fit``, as texts."""
     alike = runs.groupby(["arm", "variant"], sort=False)
-    medians = alike[columns].median()
+    medians = alike[[name for name in SUMMARY if name in runs]].median().map("{:.4g}".format)
     if "fit" in runs:
         medians["fit"] = alike["fit"].agg(lambda fit: f"{fit.sum()} of {len(fit)}")
-    medians = medians.reset_index()
-    return medians.to_string(index=False, float_format=lambda value: f"{value:.4g}").splitlines()
+    return medians.reset_index()

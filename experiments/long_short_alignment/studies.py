@@ -10,7 +10,7 @@ from pydantic import PositiveFloat
 from experiments.long_short_alignment.analyses import Analysis, ByContext, ByDepth, Compute, Effect, Plain
 from experiments.long_short_alignment.predictions import Correlations, Scalar
 from experiments.long_short_alignment.predictors import Predictors
-from experiments.long_short_alignment.run_table import Named, read_variant, summary_lines
+from experiments.long_short_alignment.run_table import Named, read_variant, summarize_runs
 from synthlab.analysis.series import Settings
 from synthlab.errors import InputError
 from synthlab.runs.registry import Registry
@@ -18,6 +18,7 @@ from synthlab.runs.run import Run
 from synthlab.storage.records import Record
 from synthlab.studies.evidence import NoEvidence, describe_left_out
 from synthlab.studies.grids import Cell, Grid, NameOrMember
+from synthlab.studies.report import NumbersTable
 from synthlab.studies.study import Plan, Results, Seeds, Study
 
 OF_MODELS = {"correlations": Correlations, "predictors": Predictors, "scalar": Scalar}
@@ -32,7 +33,6 @@ class AlignmentStudy(Grid, Study):
     """
 
     task: ClassVar[str] = "text"
-    further_names: ClassVar[tuple[str, ...]] = ("runs",)
     seeds: Seeds = 3
     fit: PositiveFloat | None = None
     analysis: Annotated[dict[str, Any], NameOrMember]
@@ -51,10 +51,6 @@ class AlignmentStudy(Grid, Study):
 
     def check(self, field):
         ANALYSES.build(self.analysis, field=f"{field}.analysis")
-        if len(self.arms) < self._analysis.least_arms:
-            raise InputError(
-                f"{field}.arms: has {len(self.arms)}; {field}.analysis={self.analysis['name']} compares two or more"
-            )
 
     def check_cells(self, field, key, cells):
         for cell in cells:
@@ -97,8 +93,8 @@ class AlignmentStudy(Grid, Study):
             panel.data["overrides"] = plan.overrides  # a modified study is marked as such on its figures
             panel.data["left_out"] = lost
         tables = {"runs": table, **analysis.tables(table, mine)}
-        lines = [f"{plan.name}: {self.title}", *summary_lines(table), *analysis.lines(tables)]
-        return Results(panels, tables, lines)
+        has_arms = "arm" in table
+        return Results(panels, tables, NumbersTable("Medians over seeds.", summarize_runs(table)) if has_arms else None)
 
     def _describe_series(self, table: pd.DataFrame) -> dict[str, Settings]:
         """Return the settings of whatever may be a series of a panel: arms, variants, both, encodings and tasks."""

@@ -57,17 +57,13 @@ def shifts(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
     return found.dropna().reset_index()
 
 
-def pair_runs(found: pd.DataFrame, between: str) -> pd.DataFrame:
-    """Return a row for each two runs of one seed that share task or arm, differ by the other, and in score.
+def pair_runs(found: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each two runs of one task and seed whose scores differ by ``APART`` or more.
 
-    The other is ``between``; scores must differ by ``APART`` or more. Each of ``QUANTITIES`` is 1 if its smaller value
-    belongs to the better run, 0 if to the worse, half if the values are ``ALIKE``.
-
-    Args:
-        found: What ``shifts`` returns.
-        between: "task" or "arm".
+    Each of ``QUANTITIES`` is 1 if its smaller value belongs to the better run, 0 if to the worse, half if the values
+    are ``ALIKE``. ``found`` is what ``shifts`` returns.
     """
-    alike = [name for name in RUN if name != between]
+    alike = ["task", "seed"]
     rows = [
         {name: one[name] for name in alike} | {name: _score_pair(one, other, name) for name in QUANTITIES}
         for _, together in found.groupby(alike, sort=False)
@@ -86,7 +82,7 @@ def _score_pair(one: dict, other: dict, quantity: str) -> float:
 def with_alignment(
     results: Results, runs: pd.DataFrame, metric: str, overrides: str, arms: Mapping[str, Settings]
 ) -> Results:
-    """Return ``results`` with the panel ``alignment`` and lines for a terminal on the shifts.
+    """Return ``results`` with the panel ``alignment``.
 
     They are unchanged if no run is tested beyond training. ``arms`` has the settings of each arm.
     """
@@ -94,20 +90,8 @@ def with_alignment(
     if found.empty:
         return results
     title = "Does the shift of outputs say which generalize?"
-    return results._replace(
-        panels={**results.panels, ALIGNMENT: Drawn(title, Shifts(), found.assign(overrides=overrides), arms)},
-        lines=[*results.lines, *_describe_pairs(found)],
-    )
-
-
-def _describe_pairs(found: pd.DataFrame) -> list[str]:
-    lines = []
-    for between, which in {"arm": "encodings on one task", "task": "tasks under one encoding"}.items():
-        compared = pair_runs(found, between)
-        shares = ", ".join(f"{100 * compared[name].mean():.0f} % whose {says}" for name, says in QUANTITIES.items())
-        if len(compared):
-            lines.append(f"of two {which} the better is that, of {len(compared)} pairs: {shares}")
-    return lines
+    panel = Drawn(title, Shifts(), found.assign(overrides=overrides), arms)
+    return results._replace(panels={**results.panels, ALIGNMENT: panel})
 
 
 class Shifts(Drawing):
@@ -162,7 +146,7 @@ def check_quantity(runs: pd.DataFrame, metric: str, quantity: str) -> list[Check
     shares = _shares(found, quantity)
     if not len(shares):
         raise NoEvidence("no two encodings on one task whose scores differ")
-    if pair_runs(found, "arm")[quantity].eq(ALIKE_SCORE).all():
+    if pair_runs(found)[quantity].eq(ALIKE_SCORE).all():
         raise NoEvidence(f"no two encodings on one task differ in {quantity} by more than {ALIKE}")
     arms = list(found["arm"].unique())
     if len(arms) < LEAST_GROUPS:
@@ -188,7 +172,7 @@ def check_quantity(runs: pd.DataFrame, metric: str, quantity: str) -> list[Check
 
 def _shares(found: pd.DataFrame, quantity: str) -> Float[np.ndarray, " tasks"]:
     """Return, for each task, the share of its pairs of runs whose better run has the smaller ``quantity``."""
-    return pair_runs(found, "arm").groupby("task")[quantity].mean().to_numpy(dtype=float)
+    return pair_runs(found).groupby("task")[quantity].mean().to_numpy(dtype=float)
 
 
 def _jackknife(value: float, without: list[float]) -> ConfidenceInterval:

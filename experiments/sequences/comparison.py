@@ -44,38 +44,6 @@ def _verdict(rows: pd.DataFrame, mean: float, level: float) -> str:
     return "" if pd.isna(mean) else errs(rows, "", level, generalizing=1 - mean < level).answer
 
 
-def by_theory(found: pd.DataFrame, level: float) -> list[str]:
-    """Return lines on how many of those expected to generalize do, and of the others.
-
-    Expectations are those of the paper's theory. There is a line each, of all tasks and arms and of those most of whose
-    runs fit. The criterion is the median in the last range of lengths, once for the lengths of the paper's numbers and
-    once for the study's own. Tasks and arms without an expectation are left out, and tasks on which an answer that
-    ignores the prompt is good enough.
-
-    Args:
-        found: The table of ``compare_published``.
-        level: An error rate.
-    """
-    expected = found.groupby(["task", "arm"])["expected"].transform("first")
-    every = found.assign(expected=expected).sort_values([RANGE, "last"])
-    groups = {
-        "at the paper's lengths": every.groupby(["task", "arm"], sort=False).tail(1),
-        "at the last of ours": every[every[RANGE] == 0].groupby(["task", "arm"], sort=False).tail(1),
-    }
-    lines = []
-    for expects, words in {True: "lets generalize", False: "does not let generalize"}.items():
-        for where, last in groups.items():
-            of = last[(last["expected"] == expects) & (last["chance"] < 1 - level)]
-            fit = of[of["fit"] > of["runs"] / 2]
-            counts = [f"{(part['median'] > 1 - level).sum()} of {len(part)}" for part in (of, fit)]
-            if len(of):
-                lines.append(
-                    f"tasks and encodings that the theory {words}, {where}: {counts[0]} do (median, "
-                    f"{100 * (1 - level):g} % right); of those most of whose runs fit: {counts[1]}"
-                )
-    return lines
-
-
 def _model(record: Record) -> str:
     """Return the size of a model and the length of its training, in words."""
     model, protocol = record.config.model, record.config.protocol

@@ -1,7 +1,7 @@
 """A reproduced paper that ranks its encodings over all its tasks."""
 
 from collections.abc import Iterable
-from typing import ClassVar, cast
+from typing import cast
 
 import pandas as pd
 from pydantic import Field
@@ -21,7 +21,6 @@ class Ranked(Reproduction):
     A task's own arms are not ranked, and neither is a run of a task and seed of which an arm diverged.
     """
 
-    further_names: ClassVar[tuple[str, ...]] = (*Reproduction.further_names, "ranking", "scores")
     ranking: list[str] = Field(default_factory=list)
 
     @property
@@ -52,21 +51,7 @@ class Ranked(Reproduction):
         numbers, arms = read_published(self.numbers), list(self.arms)
         fitted = find_fitted_tasks(pd.concat([evidence[key] for key in self.tasks]), arms)
         table = ranking(evidence[RANKS], numbers, arms, fitted)
-        where = [numbers.ranks.where] if numbers.ranks else []
-        return found._replace(
-            tables={**found.tables, "ranking": table, "scores": evidence[RANKS]},
-            lines=[*found.lines, f"{plan.name}: mean reciprocal rank", *where, *_describe_ranks(table)],
-        )
+        return found._replace(tables={**found.tables, "ranking": table, "scores": evidence[RANKS]})
 
     def _ranks(self, tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
         return reciprocal_ranks(score_beyond(pd.concat(tables, ignore_index=True)), list(self.arms))
-
-
-def _describe_ranks(table: pd.DataFrame) -> list[str]:
-    shown = table.drop(columns=["shared", "tasks_fitted", "seeds"]).set_index("arm").rename_axis(None)
-    of = {name: table[name].iloc[0] for name in ("seeds", "shared", "tasks_fitted")}
-    about = (
-        f"over {of['seeds']} seeds; theirs and ours_on_these: {of['shared'] or 'no task'}; fitted by most of each: "
-        f"{of['tasks_fitted'] or 'no task'}"
-    )
-    return [*shown.to_string(float_format="{:.3f}".format, na_rep="").splitlines(), about]

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel, Field
 
-from experiments.sequences.alignment import ALIGNMENT, with_alignment
+from experiments.sequences.alignment import with_alignment
 from experiments.sequences.bins import SHOWN, Share, bins_of, share_by_length
-from experiments.sequences.comparison import by_theory, compare_published, format_comparison
+from experiments.sequences.comparison import compare_published, format_comparison
 from experiments.sequences.published import RANGE, read_published
 from synthlab.analysis.plotting import Drawn
 from synthlab.analysis.series import Settings, find_style
@@ -21,7 +21,7 @@ from synthlab.studies.evidence import describe_left_out, fitting_of
 from synthlab.studies.grids import Cell, Grid, Values
 from synthlab.studies.plots import Series
 from synthlab.studies.report import NumbersTable
-from synthlab.studies.study import Plan, Results, SeedCount, Study, check_text
+from synthlab.studies.study import Plan, Results, SeedCount, Study
 from synthlab.studies.verdicts import Grounds
 
 Arms = dict[str, dict[str, Any]]
@@ -58,7 +58,6 @@ class Reproduction(Study):
     level: ClassVar[float]
     metric: ClassVar[str] = "exact"
 
-    further_names: ClassVar[tuple[str, ...]] = (ALIGNMENT, "bins", "table")
     fit: Annotated[float, Field(gt=0, le=1)] = 0.99
     fixed: dict[str, Any] = Field(default_factory=dict)
     arms: Annotated[Arms, Field(min_length=1)]
@@ -95,7 +94,6 @@ class Reproduction(Study):
 
     def check(self, field):
         for key, task in self.tasks.items():
-            check_text(self.place(field, key), key, task.title)
             for arm, settings in task.arms.items():
                 # A misspelt arm would be trained as something else.
                 if arm not in self.arms and "encoding" not in settings:
@@ -133,23 +131,21 @@ class Reproduction(Study):
         series = {key: [series_of(cell, records) for cell in cells] for key, cells in plan.cells.items()}
         runs = join_tables([evidence[key] for key in self.tasks])
         every = {(key, one.label): one.records for key in series for one in series[key]}
-        tables, lines, numbers = self.tables(runs, every)
+        tables, numbers = self.tables(runs, every)
         panels = {key: self.panel(plan, key, series[key], evidence[key].empty) for key in self.tasks}
-        title = f"{plan.name}: {self.title}"
-        results = Results(panels, {"bins": runs, **tables}, [title, numbers.caption, *lines], numbers)
+        results = Results(panels, {"bins": runs, **tables}, numbers)
         return with_alignment(results, runs, self.metric, plan.overrides, self._describe_arms())
 
     def tables(
         self, runs: pd.DataFrame, records: Mapping[tuple[str, str], Sequence[Record]]
-    ) -> tuple[dict[str, pd.DataFrame], list[str], NumbersTable]:
-        """Return ours next to the published numbers: tables by name, lines for the terminal, and the report's numbers.
+    ) -> tuple[dict[str, pd.DataFrame], NumbersTable]:
+        """Return ours next to the published numbers: tables by name, and the numbers of the report and the terminal.
 
         ``runs`` has a row for each finished run and range of lengths, ``records`` all runs of each task and arm.
         """
         numbers = read_published(self.numbers)
         found = compare_published(runs, records, numbers, self.level)
-        told = format_comparison(found)
-        return {"table": found}, [*to_lines(told), *by_theory(found, self.level)], NumbersTable(numbers.says, told)
+        return {"table": found}, NumbersTable(numbers.says, format_comparison(found))
 
     def panel(self, plan: Plan, key: str, series: list[Series], empty: bool) -> Drawn:
         """Return the panel of a task's ``metric`` against length, for each arm; empty if no run is finished."""
@@ -163,11 +159,6 @@ class Reproduction(Study):
 def series_of(cell: Cell, records: Mapping[str, Record]) -> Series:
     """Return the runs of a cell as a series named by its arm only, which is an encoding."""
     return Series({"encoding": cell.arm}, cell.find_best(records)[1])
-
-
-def to_lines(table: pd.DataFrame) -> list[str]:
-    """Return a table as lines for a terminal; none if it is empty."""
-    return [] if table.empty else table.to_string(index=False, justify="left").splitlines()
 
 
 def join_tables(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -7,15 +7,14 @@ import numpy as np
 import pandas as pd
 
 from synthlab.analysis.collection import Part
-from synthlab.analysis.gathering import Gathered, is_numeric, tested_at, text_of
-from synthlab.analysis.series import Settings, member_names
+from synthlab.analysis.gathering import Gathered, is_numeric, text_of
+from synthlab.analysis.series import Settings, member_styles
 from synthlab.analysis.tables import (
     HORIZON,
     STEP,
     TRAINING_LOSS,
     band_note,
     families_of,
-    find_lacking,
     find_varying,
     groups_of_families,
     mark_followers,
@@ -80,16 +79,12 @@ def gather_points(
     _check_request(known, families, metric, x, by or [], facet, length)
     measured = metric_of(families, metric)
     has_x = settings[x].astype(object).replace("", None).notna() if x in settings else pd.Series(True, runs.index)
-    others = runs["family"].isin(find_lacking(families, metric))
+    at_lengths = {f" at length {each:g}": known.has_value(each) for each in lengths} or {"": known.has_value()}
+    lost = {f"with no finite {metric}{at}": ~has for at, has in at_lengths.items()}
+    lost |= {f"without {x}": ~has_x & known.has_value()}
     left_out = [_runs(count, f"{status} ") for status, count in known.unfinished.most_common()]
-    lost = {f"without {metric}": others}
-    lost |= {f"not tested at length {each:g}": ~others & ~runs[tested_at(each)] for each in lengths}
-    lost |= {
-        f"without {x}": ~others & runs["chosen"] & ~has_x,
-        f"whose {metric} is not finite": ~others & runs["not_finite"],
-    }
     left_out += [f"{_runs(int(of.sum()))} {why}" for why, of in lost.items() if of.any()]
-    kept = ~others & has_x & runs["first"].notna()
+    kept = has_x & known.has_value()
     if not kept.any():
         raise InputError(f"x={x}: no run is left to plot; left out: {', '.join(left_out)}")
 
@@ -99,8 +94,8 @@ def gather_points(
     unnamed = [column for column in differing if column not in by]
     if len(lengths) > 1 and "length" not in (*by, *facet):
         by = [*by, "length"]
-    tested = runs[["first", "last"]][kept] if known.by_length else runs[["longest"]]
-    tested = " to ".join(dict.fromkeys(f"{each:.0f}" for each in (tested.min(axis=None), tested.max(axis=None))))
+    of = lengths if known.by_length and lengths else runs["longest"][kept]
+    tested = " to ".join(dict.fromkeys(f"{each:.0f}" for each in (min(of), max(of))))
     points = _aggregate(known, kept.to_numpy(), settings, [*dict.fromkeys([*by, *facet])], x, unnamed)
     values = list(zip(*(points[column] for column in by), strict=True))
     series = {each: _series(by, each, groups_of_families(families)) for each in set(values)}
@@ -114,6 +109,8 @@ def gather_points(
     order = list(dict.fromkeys(points["series"]))
     points = points.assign(rank=points["series"].map(order.index)).sort_values(["rank", *keys[1:]], ignore_index=True)
     points = points[[*keys, "median", "low", "high", "seeds"]]
+    if metric == HORIZON:
+        points = points.astype({"low": int, "high": int})
     for kind, field, names, most in (("series", "by", by, MOST_SERIES), ("panels", "facet", facet, MOST_PANELS)):
         if names and (number := len(points[names].drop_duplicates())) > most:
             few = f"must make at most {most} {kind}, not {number}; name fewer settings, or look at fewer runs (where)"
@@ -168,7 +165,7 @@ def _check_request(
     metrics = {name for family in families for name in family.measures().metrics}
     numeric = sorted(known.numeric.items(), key=lambda item: item[0] == HORIZON)
     measures = [name for name, filled in numeric if name not in NEEDED and (filled or name in metrics)]
-    columns = ["length", *[STEP] * (STEP in known.numeric), *known.setting_names]
+    columns = ["length", *[STEP] * (STEP in known.numeric), *known.settings]
     fields = [("x", x), *(("by", name) for name in by), *(("facet", name) for name in facet)]
     lines = [] if metric in measures else [describe_unknown("metric", metric, measures)]
     lines += [describe_unknown(field, name, columns) for field, name in fields if name not in columns]
@@ -212,7 +209,7 @@ def _aggregate(
     points = []
     for place, chunks in known.values.items():
         run, value = (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
-        value, run = value[kept[run]].astype(known.value_type), number[run[kept[run]]]
+        value, run = value[kept[run]], number[run[kept[run]]]
         rows = pd.DataFrame({"value": value, "longest": longest[run]} | {name: of[run] for name, of in codes.items()})
         groups = rows.groupby(cell.to_numpy()[run])
         found = groups.agg(
@@ -274,7 +271,7 @@ def _runs(number: int, kind: str = "") -> str:
 
 def sort_texts(texts: Iterable[str]) -> list[str]:
     """Numbers by size, then encodings and maps in the order of legends, then others by alphabet."""
-    members = member_names()
+    members = list(member_styles())
 
     def rank(text: str) -> tuple:
         try:

@@ -46,43 +46,42 @@ class Gathered:
         self.numeric: dict[str, bool] = {}
         self.tested: set[int] = set()
         self.unfinished: Counter[str] = Counter()
-        self._types: set[Any] = set()
-        self._runs: list[pd.DataFrame] = []
-        self._numbers: list[pd.DataFrame] = []
-        self._texts: list[pd.DataFrame] = []
-        self._columns: dict[str, None] = {}  # in the order of tables
-        self._settings: set[str] = set()
+        self._runs: list[pd.DataFrame] = []  # of each part
+        self._settings: list[pd.DataFrame] = []
         self._count = 0
-
-    @property
-    def value_type(self) -> np.dtype:
-        """The type of all values: whole numbers only if there are no others and none is missing."""
-        return np.result_type(*self._types)
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """A row for each finished run.
-
-        It has the run's ``family`` and ``train_length``, the ``longest`` length it was tested to, the ``first`` and the
-        ``last`` length with a value, whether rows were ``chosen``, whether one of these is ``not_finite``, and for each
-        of the requested lengths whether it was tested there.
-        """
+        """A row for each finished run: ``family``, ``train_length``, and the ``longest`` length it was tested to."""
         return pd.concat(self._runs, ignore_index=True) if self._runs else pd.DataFrame()
-
-    @property
-    def setting_names(self) -> list[str]:
-        """The settings that any finished run has, in the order of tables."""
-        return [name for name in self._columns if name in self._settings]
 
     @cached_property
     def settings(self) -> pd.DataFrame:
-        """The settings of each finished run: texts, "" for missing ones; x and the seeds are numbers."""
-        table = pd.concat(self._numbers, ignore_index=True)
-        for name in self.setting_names:
-            if name not in table:
-                parts: list[Any] = [part.get(name, _to_category([""] * len(part))) for part in self._texts]
-                table[name] = union_categoricals(parts)
-        return table[self.setting_names]
+        """The settings of each finished run, in the order of tables: texts, "" for missing ones.
+
+        x and the seeds are numbers.
+        """
+        table = {}
+        for name in dict.fromkeys(name for part in self._settings for name in part):
+            parts = [part.get(name) for part in self._settings]
+            numeric = any(each is not None and is_numeric(each) for each in parts)
+            missing = [pd.Series(np.nan if numeric else "", part.index) for part in self._settings]
+            parts = [none if each is None else each for each, none in zip(parts, missing, strict=True)]
+            table[name] = (
+                pd.concat(parts, ignore_index=True)
+                if numeric
+                else union_categoricals([each.astype("category") for each in parts])
+            )
+        return pd.DataFrame(table)
+
+    def has_value(self, length: float | None = None) -> np.ndarray:
+        """Return whether each finished run has a value, here at this test length if it is one of several."""
+        found = np.zeros(self._count, bool)
+        for place, chunks in self.values.items():
+            if length is None or "length" not in self.axes or place[self.axes.index("length")] == length:
+                for run, _ in chunks:
+                    found[run] = True
+        return found
 
     def add(self, part: Part) -> None:
         """Gather from a part of a table. Raises InputError if its runs have no primary metric in common."""
@@ -96,70 +95,38 @@ class Gathered:
             column = rows[name] if name in rows else runs[name]
             if is_numeric(column) and not is_setting(families, name):
                 self.numeric[name] = self.numeric.get(name, False) or bool(column.notna().any())
-        metric = self.metric or (TRAINING_LOSS if self.x == STEP else primary_of(families) if families else "")
-        source = part.measured if metric in part.measured else part.runs
-        values = source[metric] if metric in source else pd.Series(np.nan, index=source.index)
-        values = _convert_numbers(values) if is_numeric(values) else pd.Series(np.nan, index=source.index)
-        self._types.add(values.dtype)
-        if len(runs):
-            values = values.to_numpy()[finished if source is part.measured else part.places[finished]]
-            self._add_settings(runs, families)
-            self._add_values(runs, families, rows, run, metric, values)
-            self._count += len(runs)
-
-    def _add_settings(self, runs: pd.DataFrame, families: list[type[Run]]) -> None:
-        settings = [name for name in map(str, runs) if is_setting(families, name)]
-        self._columns |= dict.fromkeys(map(str, runs))
-        self._settings.update(settings)
-        numbers = [name for name in settings if name in (self.x, *Run.SEEDS) and is_numeric(runs[name])]
-        self._numbers.append(pd.DataFrame({name: _convert_numbers(runs[name]) for name in numbers}, index=runs.index))
-        texts = {name: _to_category(runs[name]) for name in settings if name not in numbers}
-        self._texts.append(pd.DataFrame(texts, index=runs.index))
-
-    def _add_values(
-        self,
-        runs: pd.DataFrame,
-        families: list[type[Run]],
-        rows: pd.DataFrame,
-        run: np.ndarray,
-        metric: str,
-        values: np.ndarray,
-    ) -> None:
-        lengths = rows["length"].to_numpy()
-        self.tested.update(np.unique(lengths).tolist())
-        longest = pd.Series(lengths).groupby(run).max()
-        chosen = np.ones(len(rows), bool)
-        if not self._is_by_length(families, metric, pd.Series(values), run):
-            chosen[:] = False
-            chosen[np.unique(run, return_index=True)[1]] = True
+        if runs.empty:
+            return
+        metric = self.metric or (TRAINING_LOSS if self.x == STEP else primary_of(families))
+        values = (rows if metric in rows else runs.take(run)).get(metric, pd.Series(np.nan, rows.index))
+        values = values.to_numpy(float, na_value=np.nan) if is_numeric(values) else np.full(len(rows), np.nan)
+        lengths, chosen = rows["length"].to_numpy(), np.isfinite(values)
+        longest = pd.Series(lengths).groupby(run).max().to_numpy()
+        if not self._is_by_length(families, metric, pd.Series(values).groupby(run)):
+            chosen &= np.isin(np.arange(len(rows)), np.unique(run, return_index=True)[1])
         else:
             self.by_length = True
             if self.x != "length":
-                chosen = np.isin(lengths, self.lengths) if self.lengths else lengths == longest.to_numpy()[run]
-        finite = np.isfinite(values.astype(float))
-        plotted = pd.Series(lengths)[chosen & finite].groupby(run[chosen & finite])
-        about = {"family": _to_category(runs["family"]), "train_length": runs["train_length"].to_numpy(int)}
-        about |= {"longest": longest, "first": plotted.min(), "last": plotted.max()}
-        masks = {"chosen": chosen, "not_finite": chosen & ~finite}
-        masks |= {tested_at(length): lengths == length for length in self.lengths}
-        about |= {name: np.bincount(run[mask], minlength=len(runs)) > 0 for name, mask in masks.items()}
-        self._runs.append(pd.DataFrame(about, index=runs.index))
-        rows = rows[self.axes][chosen & finite]
-        groups = rows.groupby(self.axes).indices if self.axes else {(): np.arange(len(rows))}
-        run, values = (self._count + run[chosen & finite]).astype(np.int32), values[chosen & finite]
+                chosen &= np.isin(lengths, self.lengths) if self.lengths else lengths == longest[run]
+        about = {"family": to_category(runs["family"]), "train_length": runs["train_length"].to_numpy(int)}
+        self._runs.append(pd.DataFrame(about | {"longest": longest}))
+        settings = {name: runs[name] for name in runs if is_setting(families, name)}
+        numbers = [name for name in settings if name in (self.x, *Run.SEEDS) and is_numeric(runs[name])]
+        compact = {
+            name: to_numbers(column) if name in numbers else to_category(column) for name, column in settings.items()
+        }
+        self._settings.append(pd.DataFrame(compact, index=runs.index))
+        self.tested.update(np.unique(lengths).tolist())
+        groups = rows[self.axes][chosen].groupby(self.axes).indices if self.axes else {(): slice(None)}
+        run, values = (self._count + run[chosen]).astype(np.int32), values[chosen]
         for place, index in groups.items():
-            key = place if isinstance(place, tuple) else (place,)
-            self.values[key].append((run[index], values[index]))
+            self.values[place if isinstance(place, tuple) else (place,)].append((run[index], values[index]))
+        self._count += len(runs)
 
-    def _is_by_length(self, families: list[type[Run]], metric: str, values: pd.Series, run: np.ndarray) -> bool:
+    def _is_by_length(self, families: list[type[Run]], metric: str, values: Any) -> bool:
         if metric == HORIZON or any(metric in family.measures().metrics for family in families):
             return metric != HORIZON
-        return bool(values.groupby(run).nunique().max() > 1)
-
-
-def tested_at(length: float) -> str:
-    """Return the column of ``Gathered.runs`` that says whether a run was tested at a length."""
-    return f"tested at {length:g}"
+        return bool(values.nunique().max() > 1)
 
 
 def is_numeric(column: pd.Series) -> bool:
@@ -176,11 +143,12 @@ def text_of(value: Any) -> str:
     return f"{value:g}" if float(f"{value:g}") == value else str(value).removesuffix(".0")
 
 
-def _to_category(values: Any) -> Any:
-    return pd.Categorical(pd.Series(values).astype(object).map(text_of).astype(str))
+def to_category(column: pd.Series) -> Any:
+    """Return a column as categories of texts."""
+    return pd.Categorical(column.astype(object).map(text_of).astype(str))
 
 
-def _convert_numbers(column: pd.Series) -> pd.Series:
+def to_numbers(column: pd.Series) -> pd.Series:
     """Convert a nullable dtype of pandas to numpy's."""
     kind: Any = column.dtype
     return column.astype(float if column.hasnans else kind.numpy_dtype) if is_extension_array_dtype(kind) else column

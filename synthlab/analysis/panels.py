@@ -56,7 +56,7 @@ class Points(Drawing):
             for order, name in enumerate(series):
                 rows = drawn[drawn["series"] == name]
                 aside = (order - (len(series) - 1) / 2) * min(0.12, 0.7 / len(series))
-                places = rows[x].map(self.names.index) + aside
+                places = [self.names.index(each) + aside for each in rows[x]]
                 draw_intervals(axes, places, rows["median"], rows["low"], rows["high"], styles[name], upright=True)
         else:
             draw_lines(axes, drawn, x, styles, scale=metric.scale)
@@ -93,19 +93,9 @@ class Points(Drawing):
 
 
 def _is_comparable(comparison: Comparison) -> bool:
-    """Return True if panels share their y-axis.
-
-    They do not if values have signs (each panel then has its own linear part), nor if one logarithmic scale would leave
-    every panel half empty.
-    """
-    points, facet = comparison.points, comparison.facet
-    values = points[["low", "high"]]
-    is_linear = comparison.measured.scale == "linear"
-    if not facet or is_linear or cast(float, values.min(axis=None)) < 0:
-        return not facet or is_linear
-    panel, positive = [points[column] for column in facet], values.where(values > 0)
-    least, greatest = positive.min(axis=1).groupby(panel).min(), positive.max(axis=1).groupby(panel).max()
-    return not np.log10(greatest.max() / least.min()) > 2 * max(np.log10(greatest / least).max(), 1)
+    """Return True if panels share their y-axis: they do not if values on a logarithmic one have signs."""
+    is_linear = not comparison.facet or comparison.measured.scale == "linear"
+    return is_linear or cast(float, comparison.points["low"].min()) >= 0
 
 
 def _name_setting(setting: str, value: str) -> str:

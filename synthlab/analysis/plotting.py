@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from string import ascii_uppercase
 from textwrap import fill
 from typing import Any, ClassVar, cast
 
@@ -101,8 +100,9 @@ def draw_lines(
         rows, style = drawn[drawn["series"] == name], styles[name]
         axes.fill_between(rows[x], rows["low"], rows["high"], color=style.colour, alpha=0.15, lw=0)
         first = order % every if isinstance(every, int) and every else every * order / len(names)
-        marked: dict[str, Any] = {"markevery": (first, every)} if every else {"marker": None}
-        axes.plot(rows[x], rows["median"], **style.line_options() | marked)
+        marked: dict[str, Any] = {"marker": style.marker, "markevery": (first, every)} if every else {}
+        look = {"color": style.colour, "linestyle": style.line, "label": style.label, "markersize": 4, "lw": 1.4}
+        axes.plot(rows[x], rows["median"], **look | marked)
         if len(rows) == 1:
             axes.vlines(rows[x], rows["low"], rows["high"], color=style.colour, lw=1)
     largest = cast(float, drawn[["low", "high"]].abs().max(axis=None))
@@ -215,17 +215,16 @@ def draw_sheet(
     figure.set_size_inches(width, rows * height)
     grid = figure.subplots(rows, columns, squeeze=False, **shared)
     styles = style_series({name: settings for panel in panels for name, settings in panel.series.items()})
-    letters, note = _gather_notes(panels)
-    for axes, panel, letter in zip(grid.flat, panels, letters, strict=False):
+    for axes, panel in zip(grid.flat, panels, strict=False):
         panel.draw(axes, styles)
         title_of = "" if axes.get_title().split() == axes.get_xlabel().split() else axes.get_title()  # said once
-        axes.set_title(wrap_label(f"{letter}{title_of}".removesuffix(": "), 30 if columns > 2 else 64))
+        axes.set_title(wrap_label(title_of, 100 // columns if columns > 2 else 64))
         if columns > 2:
             axes.tick_params(labelsize="small")
     for axes in list(grid.flat)[len(panels) :]:
         axes.set_axis_off()
     _share_labels(grid, len(panels))
-    add_legend(figure, note, title)
+    add_legend(figure, _gather_notes(panels), title)
     return figure
 
 
@@ -287,24 +286,15 @@ def _share_labels(grid: np.ndarray, panels: int) -> None:
             axes.set_ylabel("")
 
 
-def _gather_notes(panels: Sequence[Drawn]) -> tuple[list[str], str]:
-    """Return the prefix of each panel's title, and the notes, each once.
-
-    Notes of all panels come first, then those of some, after their letters.
-    """
-    own = [panel.title[1 : panel.title.find(")")] if panel.title.startswith("(") else "" for panel in panels]
-    lettered = all(0 < len(letter) < 3 for letter in own)
-    names = [f"({letter})" for letter in own] if lettered else [*ascii_uppercase[: len(panels)]]
-    names += [f"{k + 1}" for k in range(len(names), len(panels))]
+def _gather_notes(panels: Sequence[Drawn]) -> str:
+    """Return the notes, each once: first those of most panels, then those of others, after the panels' titles."""
     owners: dict[str, list[str]] = {}
-    for name, panel in zip(names, panels, strict=True):
+    for panel in panels:
+        name = panel.title.partition(")")[0] + ")" if panel.title.startswith("(") else panel.title
         for note in dict.fromkeys(panel.notes):
             owners.setdefault(note, []).append(name)
-    drawn = [name for name, panel in zip(names, panels, strict=True) if panel.notes]
-    notes = [note for note, of in owners.items() if of == drawn]
+    every = sum(bool(panel.notes) for panel in panels)
     groups: dict[str, list[str]] = {}
     for note, of in owners.items():
-        if of != drawn:
-            groups.setdefault(", ".join(of), []).append(note)
-    letters = [f"{name}: " if groups and not lettered else "" for name in names]
-    return letters, "; ".join([*notes, *(f"{of}: {', '.join(told)}" for of, told in groups.items())])
+        groups.setdefault("" if 2 * len(of) > every else f"{', '.join(of)}: ", []).append(note)
+    return "; ".join(f"{of}{', '.join(told) if of else '; '.join(told)}" for of, told in sorted(groups.items()))

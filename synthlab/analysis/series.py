@@ -59,8 +59,8 @@ VALUES = {
 
 
 @cache
-def _styles() -> dict[str, Style]:
-    """Return the styles that the lab's classes carry, by the member's name."""
+def member_styles() -> dict[str, Style]:
+    """Return the styles that the lab's encodings and maps carry, by the member's name, in the order of legends."""
     groups = [run_type(family).load_family().groups for family in families()]
     members = [member for group in groups for registry in group.values() for member in registry.items()]
     return {name: made.style for name, made in members if "style" in vars(made)}
@@ -77,17 +77,12 @@ def find_style(value: Any) -> Style | None:
     module, colon, name = value.partition(":")
     if colon:
         return vars(getattr(sys.modules.get(module), name, object)).get("style")
-    return _styles().get(value)
-
-
-def member_names() -> list[str]:
-    """Return the encodings and maps of the lab, in the order of legends."""
-    return list(_styles())
+    return member_styles().get(value)
 
 
 def style_of(name: str) -> Style:
     """Return the style of an encoding or a map of the lab."""
-    return _styles()[name]
+    return member_styles()[name]
 
 
 def name_setting(key: str, value: Any) -> str:

@@ -7,12 +7,13 @@ import pandas as pd
 
 from synthlab.analysis.conditions import to_text
 from synthlab.errors import InputError
-from synthlab.metrics import Measures, Metric
+from synthlab.metrics import Metric
 from synthlab.runs.run import Run, run_type
 from synthlab.storage.records import Record
 
 HORIZON = "horizon"
 STEP, TRAINING_LOSS = "step", "training_loss"  # columns of tables of training curves
+ONE_FAMILY = "choose runs of one family (where task=...)"
 ENVIRONMENT = ("torch", "device")  # where a run was trained: no part of its identity, but columns of tables
 
 
@@ -219,54 +220,22 @@ def metric_of(families: Iterable[type[Run]], name: str) -> Metric:
 
     Raises InputError for a metric that means several things.
     """
-    families = list(families)
     if name == HORIZON:
         criteria = dict.fromkeys(criterion for family in families if (criterion := family.measures().criterion))
         return Metric(f"length up to which the {', or the '.join(criteria)}", "higher")
     if name == TRAINING_LOSS:
         return Metric("training loss", "lower", "log")
-    meanings = {m.metrics[name]: family for family in families if name in (m := family.measures()).metrics}
+    meanings = {m.metrics[name] for family in families if name in (m := family.measures()).metrics}
     if len(meanings) > 1:
-        each = "; ".join(f"with {family.answer} for an answer: {metric.meaning}" for metric, family in meanings.items())
-        raise InputError(
-            f"metric={name}: has different meanings for these runs, which cannot share an axis ({each}); "
-            f"{_suggest_choices(families)}"
-        )
+        each = "; ".join(sorted(metric.meaning for metric in meanings))
+        raise InputError(f"metric={name}: has different meanings for these runs ({each}); {ONE_FAMILY}")
     return next(iter(meanings), Metric(name))
 
 
 def primary_of(families: Iterable[type[Run]]) -> str:
     """Return the primary metric of runs of ``families``. Raises InputError if they have none in common."""
-    families = list(families)
-    primary = {(m.primary, m.metrics[m.primary]): family for family in families if (m := family.measures())}
-    if len(primary) > 1:
-        each = ", ".join(f"{name} with {family.answer} for an answer" for (name, _), family in primary.items())
-        raise InputError(
-            f"metric: must be given: the runs have no primary metric in common ({each}); {_suggest_choices(families)}"
-        )
-    return next(iter(primary))[0]
-
-
-def find_lacking(families: Iterable[type[Run]], name: str) -> list[str]:
-    """Return the families, by name, whose runs lack the metric ``name`` that others have."""
-    names = {family.model_fields["family"].default: _names(family.measures()) for family in families}
-    return (
-        [family for family, own in names.items() if name not in own]
-        if any(name in own for own in names.values())
-        else []
-    )
-
-
-def _names(measures: Measures) -> list[str]:
-    return [*measures.metrics, *[HORIZON] * (measures.criterion is not None)]
-
-
-def _suggest_choices(families: list[type[Run]]) -> str:
-    first, *others = (family.measures() for family in families)
-    shared = [
-        name
-        for name in _names(first)
-        if all(name in _names(m) and m.metrics.get(name) == first.metrics.get(name) for m in others)
-    ]
-    or_metric = f", or a metric that they share: {', '.join(shared)}" if shared else ""
-    return f"choose runs of one family (where task=...){or_metric}"
+    names = {(m.primary, m.metrics[m.primary]): m.primary for m in (family.measures() for family in families)}
+    if len(names) > 1:
+        each = ", ".join(names.values())
+        raise InputError(f"metric: must be given: the runs have no primary metric in common ({each}); {ONE_FAMILY}")
+    return next(iter(names.values()))

@@ -64,16 +64,6 @@ class Check(NamedTuple):
         return float(np.median(self.measured)) if len(self.measured) else np.nan
 
     @property
-    def least(self) -> float:
-        """The least value over seeds."""
-        return float(min(self.measured, default=np.nan))
-
-    @property
-    def greatest(self) -> float:
-        """The greatest value over seeds."""
-        return float(max(self.measured, default=np.nan))
-
-    @property
     def fulfilling(self) -> int:
         """The number of seeds whose own value is in the range."""
         return sum(map(self._inside, self.measured))
@@ -84,7 +74,7 @@ class Check(NamedTuple):
         return self.estimate.interval if self.estimate else median_interval(self.measured)
 
     @property
-    def witnesses(self) -> "Witnesses":
+    def witnesses(self) -> Witnesses:
         """The independent units that the answer rests on."""
         return Witnesses(*self.estimate[1:]) if self.estimate else Witnesses(len(self.measured))
 
@@ -141,7 +131,7 @@ class Check(NamedTuple):
         if self.answer not in ("holds", "fails"):
             return False
         if self.estimate is None and len(self.measured) == FIRST:
-            others = [self._scale(factor) for factor in FACTORS.values()]
+            others = [self._replace(compares=False).at(factor) for factor in FACTORS.values()]
             return all(other.answer == self.answer and other.thresholds != self.thresholds for other in others)
         return True
 
@@ -152,12 +142,8 @@ class Check(NamedTuple):
 
     def at(self, factor: float) -> "Check":
         """Return the check at ``factor`` times its threshold; the check itself if its threshold cannot be scaled."""
-        return self if self.compares else self._scale(factor)
-
-    def _scale(self, factor: float) -> "Check":
-        """Return the check with its range scaled by ``factor`` around its centre; unchanged if ``centre`` is None."""
         centre = self.centre
-        if centre is None:
+        if centre is None or self.compares:
             return self
         low, high = (centre + factor * (bound - centre) for bound in (self.low, self.high))
         return self._replace(low=low, high=high)

@@ -14,7 +14,7 @@ from synthlab.runs.run import Run
 from synthlab.studies.evidence import Evidence, describe_left_out
 from synthlab.studies.grids import Grid, NameOrMember, OneOrMore, Values
 from synthlab.studies.plots import PLOTS, Plot, Series
-from synthlab.studies.study import Results, Study, check_text
+from synthlab.studies.study import Results, Study
 from synthlab.studies.verdicts import Grounds
 
 Varied = Annotated[dict[str, Values], Field(min_length=1)]
@@ -54,9 +54,7 @@ class Figure(Study):
 
     def check(self, field):
         for key, panel in self.panels.items():
-            place = self.place(field, key)
-            check_text(place, key, panel.title)
-            self.plots.arguments(panel.plot, f"{place}.plot")
+            self.plots.arguments(panel.plot, f"{self.place(field, key)}.plot")
 
     def check_cells(self, field, key, cells):
         metric, known = self.panels[key].metric, cells[0].configs[0].measures().metrics

@@ -4,10 +4,10 @@ Checks of one quantity and one threshold share an axis, in units of what is meas
 below. Marks and words tell the answers apart without colours.
 """
 
-import math
 from collections.abc import Sequence
 from io import BytesIO
 from textwrap import fill
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -23,7 +23,6 @@ from synthlab.styles import RC, Style
 
 WIDTH, ROW, PANEL = 8.6, 0.24, 0.55  # inches: the picture, a line of a row, what a panel has above and below its rows
 LETTERS = 45  # the most characters of a check's name in a line
-CLOSE = 0.12  # thresholds closer than this part of an axis share a label
 DECADE = 10.0  # positive numbers with a larger ratio than this get a logarithmic axis
 WANTED, OPEN = "#dbe9f4", Style("", "#595959", "", "s")
 ANSWERS: dict[Answer, Style] = {"holds": Style("", "#00568a", "", "o"), "fails": Style("", "#a33a00", "", "X")}
@@ -47,37 +46,39 @@ def draw_forest(checks: Sequence[Check]) -> Figure:
     grid = figure.subplots(len(groups), 1, squeeze=False, height_ratios=lines)
     for axes, ((title, _), group) in zip(grid[:, 0], groups.items(), strict=True):
         _draw_panel(axes, group)
-        axes.set_title(title.replace("$", r"\$"), loc="left", fontweight="bold")
+        axes.set_title(title.replace("$", r"\$"), loc="left", fontweight="bold", pad=14)
     return figure
 
 
 def _draw_panel(axes: Axes, checks: Sequence[Check]) -> None:
     thresholds = checks[0].thresholds
     others = {bound for check in checks if check.scales for f in FACTORS.values() for bound in check.at(f).thresholds}
-    values = np.array([*(value for check in checks for value in check.measured), *thresholds, *others], dtype=float)
-    start, end = _set_scale(axes, values[np.isfinite(values)])
+    start, end = _set_scale(axes, [*(value for check in checks for value in check.measured), *thresholds, *others])
     for y, check in enumerate(checks):
         style = ANSWERS.get(check.answer, OPEN)
-        wanted = np.clip([check.low, check.high], start, end)
-        axes.fill_betweenx([y - 0.5, y + 0.5], *wanted, color=WANTED, lw=0, zorder=0)
         low, high, _ = np.clip(check.interval, start, end)
+        axes.fill_betweenx(
+            [y - 0.5, y + 0.5], *np.clip([check.low, check.high], start, end), color=WANTED, lw=0, zorder=0
+        )
         axes.plot(np.clip(check.measured, start, end), [y] * len(check.measured), "|", color=style.colour, ms=11)
         draw_intervals(axes, y, np.clip(check.median, start, end), low, high, style, width=2.5)
-        says = "no verdict" if check.answer == FEW else check.answer
-        says += "" if low <= high else ": no number"
-        look = {"xycoords": ("axes fraction", "data"), "va": "center", "color": style.colour, "annotation_clip": False}
-        axes.annotate(says, (1.01, y), **look)
+        answer = "no verdict" if check.answer == FEW else check.answer
+        answer += "" if low <= high else ": no number"
+        axes.text(1.01, y, answer, transform=axes.get_yaxis_transform(), va="center", color=style.colour)
     name_rows(axes, [_name(check) for check in checks])
-    for bounds, look in ((thresholds, {"lw": 1.3}), (others, {"lw": 1, "linestyle": ":"})):
-        for bound in bounds:
-            axes.axvline(bound, color="black", zorder=1, **look)
-    _name_thresholds(axes, thresholds)
+    for bound in others:
+        axes.axvline(bound, color="black", zorder=1, lw=1, linestyle=":")
+    for bound, side in zip(thresholds, ("right", "left") if len(thresholds) == 2 else ("center",), strict=False):
+        axes.axvline(bound, color="black", zorder=1, lw=1.3)
+        look: dict[str, Any] = {"fontsize": "small", "fontweight": "bold", "ha": side, "va": "bottom"}
+        axes.annotate(f"{bound:g}", (bound, 1), xycoords=("data", "axes fraction"), annotation_clip=False, **look)
     axes.spines[["left", "right", "top"]].set_visible(False)
 
 
-def _set_scale(axes: Axes, finite: np.ndarray) -> tuple[float, float]:
-    """Set a scale that shows all ``finite`` numbers; return its ends."""
-    least, greatest = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
+def _set_scale(axes: Axes, values: Sequence[float]) -> tuple[float, float]:
+    """Set a scale that shows all finite ``values``; return its ends."""
+    finite = [float(value) for value in values if np.isfinite(value)] or [0.0, 1.0]
+    least, greatest = min(finite), max(finite)
     if least > 0 and greatest / least > DECADE:
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if greatest / least < DECADE**3 else (1,)))
@@ -90,20 +91,6 @@ def _set_scale(axes: Axes, finite: np.ndarray) -> tuple[float, float]:
         start, end = least - margin, greatest + margin
     axes.set_xlim(start, end)
     return start, end
-
-
-def _name_thresholds(axes: Axes, thresholds: Sequence[float]) -> None:
-    """Write the thresholds above the axes; one label for two that would overlap."""
-    labels = {bound: f"{bound:g}" for bound in thresholds}
-    if len(thresholds) == 2:
-        (left, _), (right, _) = (axes.transLimits.transform(axes.transScale.transform((x, 0))) for x in thresholds)
-        if right - left < CLOSE:
-            labels = {math.fsum(thresholds) / 2: f"{thresholds[0]:g} to {thresholds[1]:g}"}
-    top = axes.secondary_xaxis("top")
-    top.set_ticks(list(labels), list(labels.values()), fontsize="small", fontweight="bold")
-    top.set_ticks([], minor=True)
-    top.tick_params(which="both", length=0, pad=1)
-    top.spines["top"].set_visible(False)
 
 
 def _name(check: Check) -> str:

@@ -5,41 +5,26 @@ Drawing needs the data only, which are the panel's CSV.
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from math import prod
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
-from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter, ScalarFormatter
+from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 from pydantic import Field, PositiveInt
 
-from synthlab.analysis.plotting import Drawing, draw_cells, draw_curves, draw_intervals, draw_lines
-from synthlab.analysis.series import SYMBOLS, Settings, name_setting, style_of
+from synthlab.analysis.plotting import Drawing, draw_cells, draw_curves, draw_lines
+from synthlab.analysis.series import SYMBOLS, Settings, name_setting
 from synthlab.analysis.tables import aggregate_seeds, band_note, curves, make_table, metric_of, seeds_note
-from synthlab.analysis.variance import NONE, Factors, VarianceShare, share_variance
 from synthlab.errors import InputError
 from synthlab.metrics import Metric
 from synthlab.runs.conf_files import families, run_type
 from synthlab.runs.registry import Registry
-from synthlab.runs.run import Run
 from synthlab.storage.records import Record
 from synthlab.studies.evidence import fits
 from synthlab.studies.grids import label
 
 Lengths = Annotated[list[PositiveInt], Field(min_length=1)]
-# The named maps that are powers, or a limit of powers; and where the other map is placed on the axis.
-EXPONENTS, BESIDE = {"identity": 1.0, "sqrt": 0.5, "log": 0.0, "rsqrt": -0.5, "reciprocal": -1.0}, 1.75
 UNFIT = "hatched: no run fits"
-SEEDS = Run.SEEDS[1:]  # of weights, data and tests: the axes of the design of ``Spread``
-# Sets of these axes, by name. The interaction of tests and models is a source of its own.
-SOURCES: dict[str, Sequence[Factors]] = {
-    "weights": [(0,)],
-    "data": [(1,)],
-    "weights x data": [(0, 1)],
-    "tests": [(2,)],
-    "tests x model": [(0, 2), (1, 2), (0, 1, 2)],
-}
 
 
 class Series(NamedTuple):
@@ -138,36 +123,6 @@ class TrainingLoss(Plot):
         axes.set_ylabel(self.measures or "")
 
 
-class Learned(Plot):
-    """The learned parameters of a map against step: a line and a band for each number of each series."""
-
-    measures = "learned exponent"
-
-    def data(self, series, metric):
-        parts = []
-        for one in series:
-            losses = one.losses()
-            parts += [losses.assign(series=name, value=losses[column]) for column, name, _ in _numbers(one, losses)]
-        found = pd.concat(parts) if parts else pd.DataFrame()
-        return found if found.empty else aggregate_seeds(found, ["series", "step"], "value")
-
-    def settings(self, series):
-        return {name: settings for one in series for _, name, settings in _numbers(one, one.losses())}
-
-    def paint(self, axes, drawn, styles):
-        draw_lines(axes, drawn, "step", styles, every=0.12, scale="linear")
-        axes.set_xlabel("training step")
-        axes.set_ylabel(self.measures or "")
-
-
-def _numbers(one: Series, losses: pd.DataFrame) -> list[tuple[str, str, Settings]]:
-    """Return the column of each number that a map has learned, the name of its series and its settings."""
-    names = [str(name) for name in losses if name not in ("step", "loss", "series", "id", "diverged", "fit")]
-    if len(names) == 1:
-        return [(names[0], one.label, one.chosen)]
-    return [(each, f"{one.label}, {each}", one.chosen | {"exponent": each.rpartition("_")[2]}) for each in names]
-
-
 class AtLengths(Plot):
     """A plot of the errors at the given test ``lengths``."""
 
@@ -222,51 +177,6 @@ class Against(AtLengths):
     def _others(self, series: Series, length: int) -> dict[str, Any]:
         others = {key: value for key, value in series.chosen.items() if key != self.x}
         return others if len(self.lengths) == 1 else others | {"length": length}
-
-
-class Powers(AtLengths):
-    """Error at the given test ``lengths`` against the exponent p of f(x) = x^p; named maps have markers.
-
-    log x is placed at p = 0, since (x^p - 1) / p, the same map up to scale and offset, converges to it. 1/log(x + 1) is
-    no power and is placed next to them.
-    """
-
-    def check(self, chosen, test_length):
-        super().check(chosen, test_length)
-        others = {key for series in chosen for key in series} - {"outrep", "outrep.p"}
-        if others:
-            raise InputError(f"vary.{min(others)}: a plot of powers can vary only outrep and outrep.p")
-
-    def data(self, series, metric):
-        runs = tabulate_runs(series)
-        runs = runs[runs["length"].isin(self.lengths)]
-        if runs.empty:
-            return runs
-        p = runs["outrep"].map(EXPONENTS)
-        if "outrep.p" in runs:
-            p = p.fillna(runs["outrep.p"])
-        runs = runs.assign(series="length=" + runs["length"].astype(int).astype(str), p=p, map=runs["outrep"])
-        return aggregate_seeds(runs, ["series", "p", "map"], metric)
-
-    def settings(self, series):
-        return {f"length={length}": {"length": length} for length in self.lengths}
-
-    def paint(self, axes, drawn, styles):
-        draw_lines(axes, drawn, "p", styles, every=0)  # markers are for the named maps
-        named = drawn[drawn["map"] != "power"].fillna({"p": BESIDE})
-        for row in named.to_dict("records"):
-            median, p = row["median"], row["p"]
-            spread = [[median - row["low"]], [row["high"] - median]] if p == BESIDE else None
-            look: dict[str, Any] = {"color": styles[row["series"]].colour, "markersize": 6, "mec": "black", "lw": 1}
-            axes.errorbar(p, median, spread, fmt=style_of(row["map"]).marker, **look)
-        if (named["p"] == BESIDE).any():  # off the scale, so set apart
-            axes.axvline((1 + BESIDE) / 2, color="0.7", lw=0.8, linestyle=":")
-        top = axes.secondary_xaxis("top")
-        places = named.drop_duplicates("map")
-        top.set_ticks(places["p"], [style_of(name).label.removeprefix("plain: ") for name in places["map"]])
-        axes.xaxis.set_major_locator(FixedLocator([-2, -1.5, -1, -0.5, 0, 0.5, 1]))
-        axes.set_xlabel("exponent $p$ of $f(x) = x^p$")
-        axes.set_ylabel(_metric(drawn).meaning)
 
 
 class Heat(Plot):
@@ -345,100 +255,7 @@ def find_unfit(drawn: pd.DataFrame) -> pd.Series:
     return drawn["fit"].eq(0) if "fit" in drawn else pd.Series(False, index=drawn.index)
 
 
-class Spread(AtLengths):
-    """The shares of weights, data, tests and their interactions in the variance of the log error over runs.
-
-    These are initial weights, training data and test sequences, at the given test ``lengths``; for each length, and
-    each combination of the settings other than seeds. A series has no shares if a run has no error above 0.
-
-    ``vary`` must cross ``weight_seed``, ``data_seed`` and ``test_seed``.
-    """
-
-    def check(self, chosen, test_length):
-        super().check(chosen, test_length)
-        for _, design in _designs([Series(dict(one), ()) for one in chosen]):
-            given = all(isinstance(one.chosen.get(seed), int) for one in design for seed in SEEDS)
-            if not given or min(_sizes(design)) < 2 or len(design) < prod(_sizes(design)):
-                raise InputError(f"vary: must cross {', '.join(SEEDS)}, two or more of each")
-
-    def data(self, series, metric):
-        rows: list[dict[str, Any]] = []
-        for others, design in _designs(series):
-            runs = tabulate_runs(design).sort_values([*SEEDS])
-            for length in self.lengths:
-                errors = runs[runs["length"] == length][metric].to_numpy(dtype=float)
-                found, deviation = _shares(errors, _sizes(design))
-                common = {"series": label(others | {"length": length}), "seeds": len(errors)}
-                common |= {"design": " x ".join(map(str, _sizes(design))), "deviation": deviation}
-                rows += [common | {"source": name} | share._asdict() for name, share in found.items() if len(errors)]
-        return pd.DataFrame(rows).rename(columns={"value": "share"})
-
-    def settings(self, series):
-        found = [others | {"length": length} for others, _ in _designs(series) for length in self.lengths]
-        return {label(settings): settings for settings in found}
-
-    def paint(self, axes, drawn, styles):
-        sources, names = list(dict.fromkeys(drawn["source"])), list(dict.fromkeys(drawn["series"]))
-        for i, name in enumerate(names):
-            rows, style = drawn[drawn["series"] == name], styles[name]
-            places = np.arange(len(sources)) + (i - (len(names) - 1) / 2) * 0.7 / len(names)
-            draw_intervals(axes, places, rows["share"], rows["low"], rows["high"], style, width=1.2, upright=True)
-            factor = np.exp(rows["deviation"].iloc[0])
-            told = "an error is missing" if np.isnan(factor) else f"factor {factor:.3g}"
-            height = 1.06 + 0.07 * (len(names) - 1 - i)
-            look: dict[str, Any] = {"ha": "right", "fontsize": "small", "transform": axes.get_yaxis_transform()}
-            axes.text(0.99, height, f"{style.label}: {told}", **look)
-        axes.set_ylim(-0.02, 1.05 + 0.07 * len(names))  # room for the factors above all that can be there
-        axes.set_yticks(np.linspace(0, 1, 6))
-        axes.yaxis.set_major_formatter(PercentFormatter(1))
-        axes.set_xticks(range(len(sources)), [name.replace(" x ", "\nx ") for name in sources])
-        axes.set_ylabel("share of the variance of the log error")
-
-    def note(self, drawn):
-        return (
-            f"a run for each of {drawn['design'].iloc[0]} seeds of weights, data and tests; bars: 90 % generalized "
-            f"confidence intervals; factor: one standard deviation of the log error over runs; trained on lengths "
-            f"up to {drawn['train_length'].max()}"
-        )
-
-
-def _designs(series: Sequence[Series]) -> list[tuple[dict[str, Any], list[Series]]]:
-    """Return the series of each design, those that agree in all settings except their seeds, after these settings."""
-    found: dict[str, tuple[dict[str, Any], list[Series]]] = {}
-    for one in series:
-        others = {key: str(value) for key, value in one.chosen.items() if key not in SEEDS}
-        found.setdefault(str(others), (others, []))[1].append(one)
-    return list(found.values())
-
-
-def _sizes(design: Sequence[Series]) -> list[int]:
-    """Return how many seeds of each kind a design has."""
-    return [len({one.chosen[seed] for one in design}) for seed in SEEDS]
-
-
-def _shares(errors: Float[np.ndarray, " N"], sizes: Sequence[int]) -> tuple[Mapping[str, VarianceShare], float]:
-    """Return the share of each of the ``SOURCES``, and the standard deviation of the log error.
-
-    They are NaN unless all values are finite and positive.
-    """
-    if len(errors) != prod(sizes) or not (np.isfinite(errors) & (errors > 0)).all():
-        return dict.fromkeys(SOURCES, NONE), float("nan")
-    return share_variance(np.log(errors).reshape(sizes), SOURCES)
-
-
-PLOTS = Registry(
-    "plot",
-    Plot,
-    {
-        "curves": Curves,
-        "training": TrainingLoss,
-        "learned": Learned,
-        "against": Against,
-        "powers": Powers,
-        "heat": Heat,
-        "spread": Spread,
-    },
-)
+PLOTS = Registry("plot", Plot, {"curves": Curves, "training": TrainingLoss, "against": Against, "heat": Heat})
 
 
 def tabulate_runs(series: Sequence[Series]) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+import numpy as np
 import pandas as pd
 from omegaconf import OmegaConf
 
@@ -15,7 +16,7 @@ from synthlab.studies.checks import FACTORS, FEW, Check, Witnesses
 from synthlab.studies.forest import forest
 from synthlab.studies.intervals import ConfidenceInterval
 from synthlab.studies.pages import template
-from synthlab.studies.verdicts import Fit, Verdict
+from synthlab.studies.verdicts import Verdict
 
 MEASURED = ["median", "least", "greatest", "needed", "answer", *ConfidenceInterval._fields]
 RESTING_ON = ["seeds", "missing", "agree", *Witnesses._fields, "why_untested"]
@@ -30,10 +31,15 @@ LIBRARIES = ("torch", "numpy", "pandas", "matplotlib", "hydra-core")
 
 
 class NumbersTable(NamedTuple):
-    """A table next to a figure, and its title."""
+    """A table of texts next to a figure, and its title; the terminal shows it, too."""
 
     caption: str
     table: pd.DataFrame
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines for the terminal."""
+        return [self.caption, *self.table.to_string(index=False, justify="left").splitlines()]
 
 
 class Picture(NamedTuple):
@@ -45,15 +51,9 @@ class Picture(NamedTuple):
     files: Sequence[Path]
     numbers: NumbersTable | None = None
 
-    @property
-    def sheet(self) -> Path:
-        """All panels in one PNG."""
-        return next(file for file in self.files if file.name == f"{self.name}.png")
-
-    @property
-    def tables(self) -> list[Path]:
-        """The CSVs of the panels."""
-        return [file for file in self.files if file.suffix == ".csv"]
+    def select(self, suffix: str) -> list[Path]:
+        """Return the files with this suffix: of the PNGs, the first has all panels."""
+        return [file for file in self.files if file.suffix == suffix]
 
 
 class About(NamedTuple):
@@ -90,20 +90,21 @@ def verdict_lines(verdicts: Iterable[Verdict]) -> list[str]:
     """Return the verdicts for a terminal, one a line; unless all checks hold, with those that do not."""
     lines = []
     for verdict in verdicts:
-        reason = "; ".join(verdict.missing) or verdict.counts
-        beside = describe_variants(verdict) if verdict.checks else ""
-        beside = f" ({beside})" if beside else ""
-        lines.append(
-            f"{verdict.claim.name} ({verdict.figure}): {format_word(verdict.word, verdict.witnesses)}, {reason}{beside}"
-        )
+        word, reason = format_word(verdict.word, verdict.witnesses), "; ".join(verdict.missing) or verdict.counts
+        variants = describe_variants(verdict) if verdict.checks else ""
+        told = f"{word}, {reason}{f' ({variants})' if variants else ''}"
+        lines.append(f"{verdict.claim.name} ({verdict.figure}): {told}")
         lines += [f"    {describe_check(row)}" for row in _rows(verdict) if row.get("answer", "holds") != "holds"]
     return lines
 
 
 def left_out_lines(records: Iterable[Record]) -> list[str]:
     """Return a line for each run that diverged, for a terminal."""
-    diverged = [record for record in records if record.diverged_at is not None]
-    return [f"left out: run {record.config.id} diverged at step {record.diverged_at}" for record in diverged]
+    return [
+        f"left out: run {record.config.id} diverged at step {record.diverged_at}"
+        for record in records
+        if record.diverged_at is not None
+    ]
 
 
 def write_report(
@@ -166,20 +167,19 @@ def format_word(word: str, witnesses: Witnesses) -> str:
 
 def describe_variants(verdict: Verdict) -> str:
     """Return the verdict at half and at twice all thresholds; how many runs fit, and the verdict over those."""
-    others = "no other threshold"
-    if verdict.word == FEW:
-        others = ""
-    elif verdict.scales:
+    told, fit = [], verdict.fit
+    if verdict.scales and verdict.word != FEW:
         half, twice = (verdict.at(factor).word for factor in FACTORS.values())
-        others = f"at half the thresholds: {half}, at twice: {twice}"
-    return "; ".join(filter(None, [others, _describe_fit(verdict.fit) if verdict.fit else ""]))
-
-
-def _describe_fit(fit: Fit) -> str:
-    if fit.fit == fit.runs:
-        return f"all {fit.runs} runs fit"
-    diverged = f", {fit.diverged} diverged" if fit.diverged else ""
-    return f"{fit.fit} of {fit.runs} runs fit{diverged}, over those: {format_word(fit.word, fit.witnesses)}"
+        told.append(f"at half the thresholds: {half}, at twice: {twice}")
+    elif verdict.word != FEW:
+        told.append("no other threshold")
+    if fit and fit.fit == fit.runs:
+        told.append(f"all {fit.runs} runs fit")
+    elif fit:
+        diverged = f", {fit.diverged} diverged" if fit.diverged else ""
+        word = format_word(fit.word, fit.witnesses)
+        told.append(f"{fit.fit} of {fit.runs} runs fit{diverged}, over those: {word}")
+    return "; ".join(told)
 
 
 def format_median(check: Check) -> str:
@@ -200,19 +200,19 @@ def format_range(check: Check) -> str:
 
 
 def _rows(verdict: Verdict) -> list[dict[str, Any]]:
-    claim = verdict.claim
-    common = {"claim": claim.name, "figure": verdict.figure, "verdict": verdict.word}
+    factors = FACTORS.items() if verdict.word != FEW else ()
+    common: dict[str, Any] = {"claim": verdict.claim.name, "figure": verdict.figure, "verdict": verdict.word}
     if verdict.fit:
         common |= dict(zip(OF_RUNS, verdict.fit[:4], strict=True))
         common |= dict(zip(FEW_FIT, verdict.fit.witnesses, strict=True)) if verdict.fit.word == FEW else {}
-    if verdict.scales and verdict.word != FEW:
-        common |= {f"verdict_{name}": verdict.at(factor).word for name, factor in FACTORS.items()}
+    if verdict.scales:
+        common |= {f"verdict_{name}": verdict.at(factor).word for name, factor in factors}
     checks = [
         {
             "check": check.what,
             "median": check.median,
-            "least": check.least,
-            "greatest": check.greatest,
+            "least": float(min(check.measured, default=np.nan)),
+            "greatest": float(max(check.measured, default=np.nan)),
             "needed": format_range(check),
             "answer": check.answer,
             **check.interval._asdict(),
@@ -221,11 +221,7 @@ def _rows(verdict: Verdict) -> list[dict[str, Any]]:
             "agree": check.fulfilling,
             **check.witnesses._asdict(),
             "why_untested": check.why_untested,
-            **{
-                f"answer_{name}": check.at(factor).answer
-                for name, factor in FACTORS.items()
-                if check.scales and verdict.word != FEW
-            },
+            **{f"answer_{name}": check.at(factor).answer for name, factor in factors if check.scales},
         }
         for check in verdict.checks
     ]
@@ -236,9 +232,8 @@ def _settings(records: Sequence[Record]) -> list[tuple[str, str]]:
     """Return the settings that all runs share."""
     flat = pd.DataFrame([record.settings() for record in records])
     flat = flat.drop(columns=["seed", *(name for name in flat if follows_seed(flat, str(name)))]).map(str)
-    return [
-        (str(key), column.iloc[0]) for key, column in flat.items() if column.nunique() == 1 and column.iloc[0] != "nan"
-    ]
+    shared = flat.loc[:, (flat.nunique() == 1) & (flat.iloc[0] != "nan")]
+    return [(str(key), value) for key, value in shared.iloc[0].items()]
 
 
 def _runs(records: Sequence[Record]) -> dict[str, Any]:

@@ -12,9 +12,7 @@ true only while the same setting remains the best.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from synthlab.errors import InputError
 from synthlab.output import tell
-from synthlab.runs.registry import describe_unknown
 from synthlab.runs.run import Run
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
@@ -32,26 +30,11 @@ class Open(NamedTuple):
     grid: str
     series: list[Cell]
 
-    @property
-    def wanted(self) -> dict[tuple[str, ...], int]:
-        """The number of seeds of the next look, by identity of the series with the fewest seeds.
-
-        It is empty at the last look, and if a series has one run, which does not depend on the seed.
-        """
-        fewest = min((cell.seeds for cell in self.series), default=0)
-        if not LOOKS[0] <= fewest < LOOKS[-1]:
-            return {}
-        following = next(look for look in LOOKS if look > fewest)
-        return {cell.identity: following for cell in self.series if cell.seeds == fewest}
-
 
 def find_undecided(
     plans: Sequence[Plan], records: Mapping[str, Record], claims: Mapping[str, Claim[Any]]
 ) -> list[Open]:
-    """Return the undecided checks of those studies whose seeds are ``auto``.
-
-    Raises InputError for a check about a series that does not exist.
-    """
+    """Return the undecided checks of those studies whose seeds are ``auto``."""
     found = []
     for plan in (plan for plan in plans if plan.auto):
         evidence = plan.study.evidence(plan, records)
@@ -59,9 +42,6 @@ def find_undecided(
             by_label = {cell.label: cell for cell in plan.cells[key]}
             for verdict in judge(claims.values(), plan.figure, [Grounds(grid.claims, evidence[key])]):
                 for check in verdict.open_checks:
-                    for name in check.series:
-                        if name not in by_label:
-                            raise InputError(describe_unknown(f"claim {verdict.claim.name}: series", name, by_label))
                     about = [by_label[name] for name in check.series or by_label] if check.estimate is None else []
                     found.append(Open(verdict.claim.name, f"{plan.name}{key}", about))
     return found
@@ -70,16 +50,17 @@ def find_undecided(
 def plan_round(plans: Sequence[Plan], checks: Sequence[Open]) -> tuple[list[Plan], str] | None:
     """Return the studies with more seeds for the series of the undecided ``checks``, and the reason in words.
 
-    None if no series may have more.
+    None if no series may have more: all have had the last look, or have one run, which does not depend on the seed.
     """
     wanted: dict[tuple[str, ...], int] = {}
     series: dict[tuple[str, int], dict[str, None]] = {}
     for check in checks:
-        more = check.wanted
-        wanted |= more
+        fewest = min((cell.seeds for cell in check.series), default=0)
+        following = next((look for look in LOOKS if LOOKS[0] <= fewest < look), None)
         for cell in check.series:
-            if cell.identity in more:
-                series.setdefault((check.grid, more[cell.identity]), {})[cell.label] = None
+            if following and cell.seeds == fewest:
+                wanted[cell.identity] = following
+                series.setdefault((check.grid, following), {})[cell.label] = None
     told = [f"{grid}: {', '.join(labels)} get {seeds} seeds" for (grid, seeds), labels in series.items()]
     why = f"{claims_of(checks)} not decided; {'; '.join(told)}"
     return ([plan.extend(wanted) for plan in plans], why) if wanted else None
@@ -99,25 +80,25 @@ class StudyRuns(NamedTuple):
     device: str
     tracker: Tracker | None
 
-    def check(self, configs: Iterable[Run]) -> None:
+    def check(self, configs: Sequence[Run]) -> None:
         """Raise InputError if runs are missing and none may be trained, or if their weights cannot be saved."""
-        every = list(configs)
         if self.replot:
-            require_recorded(every, self.store)
-        for config in every:
+            require_recorded(configs, self.store)
+        for config in configs:
             self.store.steps(config)
 
-    def announce(self, why: str, configs: Iterable[Run]) -> None:
-        """Print on standard error the purpose of a round, and its number of runs that are to be trained."""
-        if not self.replot:
-            missing = [config for config in configs if not self.store.holds(config)]
-            tell(f"seeds={AUTO}: {why}; runs to train: {len(missing)}")
+    def ensure(self, configs: Iterable[Run], why: str = "") -> dict[str, Record]:
+        """Return the records of all runs, by identity; tell first ``why`` they are needed, and how many are missing.
 
-    def ensure(self, configs: Iterable[Run]) -> dict[str, Record]:
-        """Return the records of all runs, by identity. With ``replot``, raises InputError for a damaged one."""
+        With ``replot``, raises InputError for a damaged record.
+        """
+        by_id = {config.id: config for config in configs}
         if self.replot:
-            return {config.id: self.store.read(config.id) for config in configs}
-        found = ensure(list(configs), self.store, self.workers, device=self.device, tracker=self.tracker)
+            return {key: self.store.read(key) for key in by_id}
+        if why:
+            missing = sum(not self.store.holds(config) for config in by_id.values())
+            tell(f"seeds={AUTO}: {why}; runs to train: {missing}")
+        found = ensure(list(by_id.values()), self.store, self.workers, device=self.device, tracker=self.tracker)
         return {record.config.id: record for record in found}
 
 
@@ -133,19 +114,16 @@ def train_in_rounds(
         ``auto``.
 
     Raises:
-        InputError: A run is missing and may not be trained, or a claim names a series that does not exist.
+        InputError: A run is missing and may not be trained.
     """
     is_auto = any(plan.auto for plan in plans)
-    if is_auto:
-        every = {config.id: config for plan in plans if plan.auto for config in plan.configs}
-        runs.announce(f"every series begins with {LOOKS[0]} seeds", every.values())
-    records = runs.ensure(config for plan in plans for config in plan.configs)
+    first = f"every series begins with {LOOKS[0]} seeds" if is_auto else ""
+    records = runs.ensure((config for plan in plans for config in plan.configs), first)
     while further := plan_round(plans, checks := find_undecided(plans, records, claims)):
         plans, why = further
-        added = {config.id: config for plan in plans for config in plan.configs if config.id not in records}.values()
+        added = [config for plan in plans for config in plan.configs if config.id not in records]
         runs.check(added)
-        runs.announce(why, added)
-        records |= runs.ensure(added)
+        records |= runs.ensure(added, why)
     if not is_auto:
         return plans, records, []
     left = f"still undecided: {claims_of(checks)}" if checks else "no check is undecided"

@@ -1,6 +1,5 @@
 """Studies: one or more grids of arms, their plots and tables, and the claims that they test."""
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,9 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.mathtext import MathTextParser
 from pydantic import BaseModel, Field, PlainValidator
-from pydantic_core import PydanticCustomError
 
 from synthlab.analysis.plotting import Drawn
 from synthlab.errors import InputError, RunsFailed
@@ -31,10 +28,8 @@ MOST = 10_000
 
 
 def _check_seeds(value: Any) -> Any:
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    if value != AUTO and not (is_number and 1 <= value <= MOST):
-        allowed = {"auto": AUTO, "most": MOST}
-        raise PydanticCustomError("seeds", "must be {auto}, or a whole number from 1 to {most}", allowed)
+    if value != AUTO and not (type(value) is int and 1 <= value <= MOST):
+        raise ValueError(f"must be {AUTO}, or a whole number from 1 to {MOST}")
     return value
 
 
@@ -42,20 +37,11 @@ SeedCount = Annotated[int, Field(ge=1, le=MOST)]
 Seeds = Annotated[int | Literal["auto"], PlainValidator(_check_seeds)]
 
 
-def count_first(seeds: int | Literal["auto"]) -> int:
-    """Return how many seeds each series begins with."""
-    return LOOKS[0] if seeds == AUTO else seeds
-
-
 class Results(NamedTuple):
-    """The results of a study: panels, by key; further tables, by name; lines for the terminal.
-
-    ``numbers`` are tables that the report shows next to the panels.
-    """
+    """The results of a study: panels, by key; further tables, by name; the ``numbers`` that readers see first."""
 
     panels: Mapping[str, Drawn]
     tables: Mapping[str, pd.DataFrame] = {}
-    lines: Sequence[str] = ()
     numbers: NumbersTable | None = None
 
 
@@ -95,13 +81,11 @@ class Plan(NamedTuple):
 class Study(BaseModel, ABC):
     """A file of ``conf/study/``. A subclass adds the keys of its files.
 
-    ``task`` is that of runs for which neither the study nor the command line names one; ``further_names`` are the names
-    of panels and tables in ``results`` that are not named after a grid.
+    ``task`` is that of runs for which neither the study nor the command line names one.
     """
 
     model_config = STRICT
     task: ClassVar[str] = "mean"
-    further_names: ClassVar[tuple[str, ...]] = ()
     title: str
     seeds: Seeds = 5  # of each run; the command line's take precedence
 
@@ -172,7 +156,8 @@ class Study(BaseModel, ABC):
         """
         field, cells = f"study.{name}", {}
         auto = (seeds or self.seeds) == AUTO
-        counts = {key: count_first(seeds or self.seeds_of(key)) for key in self.grids}
+        asked = {key: seeds or self.seeds_of(key) for key in self.grids}
+        counts = {key: number if isinstance(number, int) else LOOKS[0] for key, number in asked.items()}
         most = max(*counts.values(), LOOKS[-1] if auto else 0)
         if first_seed + most > MOST_SEEDS:
             raise InputError(f"first_seed={first_seed}: must be at most {MOST_SEEDS - most}, for {most} seeds")
@@ -216,40 +201,9 @@ class Paper:
         studies = {name: validate(self.study, spec, f"study.{name}") for name, spec in raw.items()}
         for name, study in studies.items():
             field = f"study.{name}"
-            check_text(field, name, study.title)
             for key, claims in study.together.items():
                 check_claims(f"{field}.{key}", claims, self.claims)
             for key, grid in study.grids.items():
                 grid.check_settings(study.place(field, key), self.claims)
             study.check(field)
-        self._check_names(studies)
         return studies
-
-    def _check_names(self, studies: Mapping[str, Study]) -> None:
-        """Raise InputError for studies of which two files would have one name."""
-        files = set[str]()
-        for name, study in studies.items():
-            panels = [self.panel_file(name, key) for key in study.grids if key]
-            tables = [self.table_file(name, key) for key in ("claims", *study.further_names)]
-            for file in (name, *panels, *tables):
-                if file in files:
-                    raise InputError(f"study: two studies, panels or tables would be written to files named {file}")
-                files.add(file)
-
-    def panel_file(self, study: str, key: str) -> str:
-        """Return the name of a panel's files."""
-        return f"{study}{self.between}{key}"
-
-    def table_file(self, study: str, key: str) -> str:
-        """Return the name of a table's file."""
-        return f"{study}_{key}"
-
-
-def check_text(field: str, name: Any, title: str) -> None:
-    """Raise InputError for a name that cannot be part of a file name, or a title that cannot be typeset."""
-    if not re.fullmatch(r"[A-Za-z0-9_+-]+", str(name)):
-        raise InputError(f"{field}: the name must consist of letters, digits, _, + and -")
-    try:
-        MathTextParser("agg").parse(title)
-    except ValueError as error:
-        raise InputError(f"{field}.title={title}: {str(error).splitlines()[-1]}") from None

@@ -1,10 +1,6 @@
 """Decisions on claims: checks on the records of a figure's panels, and a verdict that follows from them.
 
-A check has one value for each seed, and a confidence interval of the median over seeds, between two of these values. It
-holds if that interval lies in the required range, fails if it lies outside, and is undecided otherwise. Five of five
-values on one side decide a check, whatever its threshold. With fewer than five values a check neither holds nor fails.
-It is not tested if its runs cannot answer, for example if a failure beyond training is asked of models that have not
-learned the task. A claim is the statement that all its checks are true:
+A claim is the statement that all its checks (``checks``) are true:
 
 - it *holds* if all of them hold;
 - it is refuted if more checks fail, or fail more clearly, than chance explains once in 20 times. Then it is *mixed* if
@@ -13,18 +9,12 @@ learned the task. A claim is the statement that all its checks are true:
 - it has *few seeds*, and no verdict, if a check has fewer than five;
 - it is *undecided* otherwise.
 
-Two errors have a rate of at most 5 % over new seeds, however the checks depend on one another: that a claim holds
-though one of its checks is false, and that it is refuted though all of them are true. A check whose true median lies
-outside the required range holds with a probability of at most 5 %, and one whose median lies inside fails no more
-often, if the range is open to one side. A claim of a single check with two ends is refuted by mistake with up to 10 %.
-The 5 % cover all looks together: seeds may be added until the check is decided, since the interval of each number of
-seeds allows for those before it (``intervals``). The checks that hold in a mixed claim have no joint error rate: if
-none of 12 checks is true, 8 are clearly false and 4 at the threshold, one of the 4 holds in 12 % of claims. Neither is
-there one for several claims: of those judged, decided or not, up to 5 % may be decided wrongly.
-
-Of several checks some fail by chance more often than one does. So their mean evidence (``intervals.evidence``) counts,
-which reaches 20 at most once in 20 if no check is false. With five seeds that takes five of five in two of three
-checks.
+Two errors have a rate of at most 5 % over new seeds, over all looks together and however the checks depend on one
+another: that a claim holds though one of its checks is false, and that it is refuted though all of them are true (up to
+10 % for a single check with two ends). Several checks fail by chance more often than one does, so their mean evidence
+(``intervals.evidence``) counts, which reaches 20 at most once in 20 if no check is false. The checks that hold in a
+mixed claim have no joint error rate: if none of 12 checks is true, 8 clearly false and 4 at the threshold, one of the 4
+holds in 12 % of claims. Neither have several claims: of those judged, up to 5 % may be decided wrongly.
 """
 
 from collections import Counter

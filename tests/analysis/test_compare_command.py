@@ -63,15 +63,6 @@ def test_a_table_in_a_file_gives_the_same_numbers(command, tmp_path, name):
     assert pd.read_csv(tmp_path / "file.points.csv")["median"].max() == 240
 
 
-def test_damaged_runs_are_told_of(command, tmp_path):
-    path = min(tmp_path.glob("results/runs/*.parquet"))
-    path.write_bytes(path.read_bytes()[:-1])
-    status, _, err = command()
-    assert status == 0
-    assert err.startswith("warning: 1 damaged file")
-    assert err.count("\n") == 1
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [

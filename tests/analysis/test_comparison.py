@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from support.records import encoded, made, record
 from synthlab.analysis.comparison import gather_points
-from synthlab.analysis.panels import draw_comparison
 from synthlab.analysis.record_list import Records
 from synthlab.analysis.series import style_series
 from synthlab.compare import compare
@@ -78,7 +77,7 @@ def test_against_a_setting_the_longest_length_counts():
 def test_several_lengths_make_a_series_each(length):
     asked = {"x": "train_length", "by": "", "length": length}
     assert points(TRAINED, "length train_length median", **asked) == [[4, 5, 8], [4, 10, 80], [12, 10, 240]]
-    assert "left out: 3 runs not tested at length 12" in note(TRAINED, **asked)
+    assert "left out: 3 runs with no finite mse at length 12" in note(TRAINED, **asked)
 
 
 def test_pooled_medians_say_so():
@@ -92,17 +91,12 @@ def test_pooled_medians_say_so():
     assert at_two == [["nope", (6 + 20) / 2, 6, "train_length"], ["alibi", 400, 3, ""]]
 
 
-def test_a_setting_that_only_some_runs_have():
-    assert "left out: 3 runs without outrep.p" in note(POWERS, x="outrep.p")
-    assert points(POWERS, "outrep.p median", x="outrep.p") == [[-2, 48], [-1, 24]]
-
-
 def test_what_is_left_out_is_counted():
     failed = table([record(8, diverged_at=2)]).assign(status="failed")
     runs = pd.concat([table(made(1), [record(seed, diverged_at=2) for seed in (5, 6)]), failed])
     assert note(runs).endswith("left out: 2 diverged runs, 1 failed run")
     infinite = runs.assign(mse=runs["mse"].mask(runs["seed"] == 2, np.inf))
-    assert note(infinite).endswith("1 failed run, 1 run whose mse is not finite")
+    assert note(infinite).endswith("1 failed run, 1 run with no finite mse")
     assert set(points(infinite)["runs"]) == {2}
 
 
@@ -195,14 +189,6 @@ def test_pooled_points_say_so(asked):
     assert "left out: 1 diverged run" in said
 
 
-@pytest.mark.slow
-@settings(max_examples=15)
-@given(asked=st.fixed_dictionaries(CHOICE | {"metric": st.sampled_from([*METRICS, "horizon"]), "x": VARIED}))
-def test_whatever_can_be_gathered_can_be_drawn(asked):
-    try:
-        found = comparison(MIXED, **asked)
-    except InputError:
-        return
-    figure = draw_comparison(found)
-    figure.canvas.draw()
-    plt.close(figure)
+def test_a_panel_may_lack_a_series_of_names():
+    runs = table(made(1), made(4, task={"name": "mean"}, **mapped("log", shift=1.0)))
+    assert len(drawn(runs, x="encoding", by="outrep", facet="task").axes) == 2

@@ -118,7 +118,7 @@ def test_families_without_a_common_metric_share_no_axis():
     for metric, line in ((None, "metric: "), ("loss", "metric=loss: ")):
         with pytest.raises(InputError, match=f"^{line}"):
             points(mixed, metric)
-    assert "left out: 2 runs without mse" in points(mixed, "mse").remarks
+    assert "left out: 2 runs with no finite mse" in points(mixed, "mse").remarks
     found = points(mixed, "horizon", x="task")
     assert sorted(found.points["task"]) == ["length", "majority", "text"]
     assert "relative error" in found.measured.label

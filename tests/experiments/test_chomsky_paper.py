@@ -80,19 +80,6 @@ def test_randomized_positions_by_hand():
     assert judged("C1", runs({"a": {"nope": [0.5]}})).word == "not tested"
 
 
-def test_no_positions_against_positions():
-    # Without positions less with RoPE: 0.3 and -0.1 on a, -0.2 and 0 on b;
-    # randomized RoPE less without: -0.2 and 0.3 on a, 0.1 and 0.2 on b.
-    over_plain, without_a = judged("O2", runs(BOTH)).checks
-    assert over_plain.values.tolist() == pytest.approx([0.05, -0.05])
-    assert without_a.values.tolist() == pytest.approx([-0.2, 0.0])
-    over_none, without_b = judged("O3", runs(BOTH)).checks
-    assert over_none.values.tolist() == pytest.approx([-0.05, 0.25])
-    assert without_b.values.tolist() == pytest.approx([-0.2, 0.3])
-    better = {"a": {"nope": [0.9] * 5, "rope": [0.6] * 5, "randomized rope": [0.8] * 5}}
-    assert [judged(claim, runs(better)).word for claim in ("O2", "O3")] == ["holds", "does not hold"]
-
-
 @pytest.mark.parametrize("claim", ["C2", "O1"])
 def test_no_plain_encoding_generalizes(claim):
     # Scores of 0.7 and 0.6; randomized positions do not count.

@@ -24,20 +24,11 @@ def figure(panel: object) -> Figure:
     [
         (SUM | {"plot": "pie"}, "plot=pie: unknown"),
         (SUM | {"claims": ["1z"]}, "panels.a.claims=1z: unknown"),
-        (SUM | {"title": "$\\nothing$"}, "panels.a.title=$\\nothing$: "),
     ],
 )
 def test_a_figure_file_with_a_mistake_is_refused(panel, message):
     with pytest.raises(InputError, match=re.escape(message)):
         figure(panel)
-
-
-def test_file_names_are_safe_and_unique():
-    with pytest.raises(InputError, match="the name must consist of letters"):
-        PAPER.studies({"../mine": {"title": "mine", "panels": {"a": SUM}}})
-    raw = {"fig": {"title": "x", "panels": {"a_b": SUM}}, "figa": {"title": "x", "panels": {"_b": SUM}}}
-    with pytest.raises(InputError, match="two studies, panels or tables would be written to files named figa_b"):
-        PAPER.studies(raw)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def check(what: str, values, low: float = -math.inf, high: float = math.inf, cen
 def test_a_row_by_hand():
     figure = draw_forest([check("x: y", [0, 2, 2, 2, 3], high=4, centre=0.0)])
     [axes] = figure.axes[:1]
-    seeds, median, threshold, *others = [
+    seeds, median, *others, threshold = [
         np.asarray(line.get_xdata(), dtype=float).tolist() for line in axes.get_lines()
     ]
     assert (seeds, median, threshold) == ([0, 2, 2, 2, 3], [2], [4, 4])
@@ -28,15 +28,8 @@ def test_a_row_by_hand():
     shaded, interval = axes.collections
     assert interval.get_segments()[0][:, 0].tolist() == [0, 3]
     assert shaded.get_paths()[0].get_extents().xmax == 4
-    assert [text.get_text() for text in axes.texts] == ["holds"]
+    assert [text.get_text() for text in axes.texts] == ["holds", "4"]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["x"]
-
-
-@pytest.mark.parametrize(
-    ("values", "scale"), [([1, 10_000], "log"), ([0, 10_000], "linear"), ([-1, 10_000], "linear"), ([2, 3], "linear")]
-)
-def test_positive_numbers_over_decades_get_a_logarithmic_axis(values, scale):
-    assert draw_forest([check("x: y", values)]).axes[0].get_xscale() == scale
 
 
 def test_each_quantity_and_threshold_has_axes_of_its_own():
@@ -57,11 +50,11 @@ WORDS = st.text(st.characters(exclude_categories=["C"]), max_size=80)  # XML has
 NUMBERS = st.lists(FINITE | st.sampled_from([math.inf, -math.inf, math.nan]), max_size=6)
 
 
-@pytest.mark.filterwarnings("ignore:Glyph")
+@pytest.mark.filterwarnings("ignore:Glyph", "ignore:invalid value")
 @given(st.lists(st.tuples(WORDS, NUMBERS, FINITE, st.booleans()), min_size=1, max_size=3))
 @settings(max_examples=10)
 def test_any_checks_can_be_drawn(made):
     checks = [check(what, values, **{"low" if below else "high": bound}) for what, values, bound, below in made]
     verdict = Verdict(CLAIMS["1a"], "Figure 1", checks, [])
     assert forest(verdict) == forest(verdict)
-    assert sum(len(axes.texts) for axes in draw_forest(checks).axes) == len(checks)
+    assert sum(len(axes.get_yticks()) for axes in draw_forest(checks).axes) == len(checks)

@@ -89,18 +89,6 @@ def test_the_same_run_twice_would_pass_for_a_seed():
         cells(Grid(vary=[{"encoding": ["nope", "rope"]}, {"encoding": ["rope"]}]), seeds=2)
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ("seed=3", "seed=3: the runs of a study have the seeds from first_seed on; give seeds=N"),
-        ("~protocol.beta2", "~protocol.beta2: the runs of a study take plain values"),
-    ],
-)
-def test_overrides_that_no_run_takes_account_of_are_refused(given, message):
-    with pytest.raises(InputError, match=message):
-        asked(given)
-
-
 def test_runs_of_each_family_take_the_settings_that_they_have():
     language = ("task=recall", "alignment.low=0.3")
     both = ("protocol.steps=7", "evaluation.sequences=9")

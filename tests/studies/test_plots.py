@@ -4,11 +4,13 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from experiments.output_alignment.figures import NumberFigure
 from support import records
 from support.records import record
-from synthlab.analysis.plotting import Drawn, save_panel
-from synthlab.studies.figures import Panel, draw_data
-from synthlab.studies.plots import PLOTS, Series
+from synthlab.analysis.plotting import Drawn
+from synthlab.studies.plots import Series
+
+PLOTS = NumberFigure.plots
 
 
 def made(value: float, seeds=2, **changed) -> list:
@@ -112,17 +114,3 @@ def test_heat_by_hand():
     ]
     axes = axes_of(plot, grid, drawn)
     assert [text.get_text() for text in axes.texts] == ["4", "12+", "4", "12+"]
-
-
-def test_what_diverged_is_said_on_the_figure(tmp_path):
-    found = [
-        ("", Series({"protocol.lr": 0.1}, [*made(1, 2), record(7, diverged_at=2)])),
-        ("", Series({"protocol.lr": 9.0}, [record(s, diverged_at=1) for s in range(3)])),
-    ]
-    panel = Panel(title="x", vary={"protocol.lr": [0.1, 9.0]})
-    data = draw_data(panel, PLOTS.build(panel.plot), found, "")
-    note = "left out: protocol.lr = 0.1 (1 diverged), protocol.lr = 9.0 (3 diverged)"
-    assert note in Drawn("x", PLOTS.build(panel.plot), data).notes
-    series = {one.label: one.chosen for _, one in found}
-    [*_, table] = save_panel(tmp_path, "x", Drawn("x", PLOTS.build(panel.plot), data, series))
-    assert note in Drawn("x", PLOTS.build(panel.plot), pd.read_csv(table)).notes
