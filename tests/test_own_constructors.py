@@ -7,7 +7,7 @@ from support.configs import composed
 from synthlab import Encoding
 from synthlab.errors import InputError
 from synthlab.language.construction import GROUPS as OF_LANGUAGES
-from synthlab.numbers.construction import GROUPS as OF_NUMBERS
+from synthlab.numbers.family import GROUPS as OF_NUMBERS
 from synthlab.numbers.outrep.fixed import Identity
 from synthlab.runs.composition import conf_dir
 from synthlab.runs.registry import Registry

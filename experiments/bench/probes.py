@@ -14,9 +14,9 @@ from torch.utils.flop_counter import FlopCounterMode
 from experiments.bench.baselines import CausalBaseline, make_padded_step
 from synthlab.models.layers import Member
 from synthlab.models.transformer import Transformer
-from synthlab.numbers.construction import build_models, data
-from synthlab.numbers.evaluation import measure_outputs, readouts, test_sequences
-from synthlab.numbers.family import make_objective
+from synthlab.numbers.evaluation import data, measure_outputs, readouts, test_sequences
+from synthlab.numbers.family import build_models
+from synthlab.numbers.objective import PrefixRegression
 from synthlab.numbers.run import NumbersRun
 from synthlab.rng import stream
 from synthlab.runs.composition import compose
@@ -130,7 +130,7 @@ def flops_per_second(overrides: list[str], seconds: float) -> tuple[float, float
     torch.set_num_threads(1)
     config = compose_run(*overrides)
     configs = repeat_seeds(config, ensemble_size(config))
-    objective = make_objective(build_models(configs), configs)
+    objective = PrefixRegression(build_models(configs), configs)
     with FlopCounterMode(display=False) as counter:
         objective().sum().backward()
     an_example = counter.get_total_flops() / (len(configs) * config.protocol.batch * config.train_length)

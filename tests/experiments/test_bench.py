@@ -6,7 +6,7 @@ import torch
 from experiments.bench import __main__ as bench
 from experiments.bench import probes
 from experiments.bench.baselines import CausalBaseline
-from synthlab.numbers.construction import build_models
+from synthlab.numbers.family import build_models
 
 
 @pytest.mark.parametrize("overrides", [[], bench.LARGE])

@@ -6,10 +6,9 @@ from support.models import model
 from synthlab.models.layers import Member
 from synthlab.numbers import evaluation
 from synthlab.numbers.evaluation import measure_outputs, readouts
-from synthlab.numbers.inputs import Bernoulli
 from synthlab.numbers.outrep import OUTREPS
 from synthlab.numbers.run import METRICS, horizon
-from synthlab.numbers.tasks import TASKS
+from synthlab.numbers.tasks import TASKS, Bernoulli
 from synthlab.rng import stream
 
 

@@ -7,7 +7,7 @@ from support.configs import config
 from synthlab.errors import InputError
 from synthlab.numbers.evaluation import test_sequences as sequences_of_tests
 from synthlab.numbers.family import candidate_runs
-from synthlab.numbers.inputs import INPUTS
+from synthlab.numbers.tasks import INPUTS
 from synthlab.training.execution import execute, execute_together
 
 SHORT = ("task=length", "protocol.steps=20", "protocol.batch=4", "protocol.record_every=5")

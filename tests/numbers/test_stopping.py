@@ -5,9 +5,8 @@ import pytest
 from support.configs import config
 from synthlab.errors import InputError
 from synthlab.models.layers import Member
-from synthlab.numbers.construction import build_models
 from synthlab.numbers.evaluation import measure_loss
-from synthlab.numbers.family import open_model
+from synthlab.numbers.family import build_models, open_model
 from synthlab.numbers.outrep.fixed import Identity
 from synthlab.training.execution import execute, execute_together
 

@@ -7,8 +7,7 @@ import pytest
 from support.configs import config
 from synthlab import run
 from synthlab.errors import InputError
-from synthlab.numbers.construction import build_models
-from synthlab.numbers.family import NUMBERS
+from synthlab.numbers.family import NUMBERS, build_models
 from synthlab.numbers.outrep import OUTREPS
 from synthlab.numbers.tasks import TASKS
 from synthlab.training.execution import execute
