@@ -12,7 +12,7 @@ from synthlab.numbers.outrep.fixed import Identity
 from synthlab.runs.composition import conf_dir
 from synthlab.runs.registry import Registry
 from synthlab.runs.run import OPTIMIZER_CALL, resolve
-from synthlab.sequences.construction import GROUPS as OF_SEQUENCES
+from synthlab.sequences.family import GROUPS as OF_SEQUENCES
 from synthlab.sweeps.trackers import TRACKERS
 
 

@@ -9,7 +9,7 @@ from experiments.bench.plain_loop import make_lab_step
 from experiments.bench.probes import repeat_seeds, seconds_a_call
 from synthlab.runs.composition import compose
 from synthlab.runs.run import resolve
-from synthlab.sequences.objective import Examples
+from synthlab.sequences.objective import STEPS, draw_batches
 from synthlab.sequences.run import SequencesRun
 from synthlab.sequences.tasks import TASKS
 from synthlab.training.ensembles import ensemble_size
@@ -22,11 +22,11 @@ def drawing_share(seconds: float, *overrides: str) -> float:
     """
     torch.set_num_threads(1)
     first = cast(SequencesRun, resolve(compose(list(overrides))))
-    configs, examples = repeat_seeds(first, ensemble_size(first)), Examples(first)
-    batches, step = iter(examples), make_lab_step(configs)
+    configs = repeat_seeds(first, ensemble_size(first))
+    batches, step = draw_batches(first), make_lab_step(configs)
 
     def take(call: Callable[[], Any]) -> float:
-        return seconds_a_call(lambda: [call() for _ in range(examples.steps)], seconds)
+        return seconds_a_call(lambda: [call() for _ in range(STEPS)], seconds)
 
     drawing, whole = len(configs) * take(lambda: next(batches)), take(step)
     return drawing / (whole - drawing)

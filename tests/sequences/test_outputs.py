@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from support.configs import small_sequences as small
-from synthlab.sequences.construction import build_problem
 from synthlab.sequences.evaluation import Outputs
 from synthlab.sequences.tasks import TASKS
 
@@ -31,7 +30,7 @@ def test_shifts_are_from_the_longest_quarter():
 
 @pytest.mark.parametrize("name", TASKS)
 def test_targets_are_distributions(name):
-    problem = build_problem(small(f"task={name}").task)
+    problem = TASKS.build(small(f"task={name}").task)
     lengths = torch.tensor(problem.lengths(1, 8))
     batch = problem.batch(lengths, problem.width(8), torch.Generator().manual_seed(0))
     wanted = problem.target_distribution(batch)

@@ -7,8 +7,7 @@ import torch
 from sequences.by_hand import REFERENCE, SMALL
 
 from support.frequencies import assert_uniform
-from synthlab.sequences.answers import AnswerTask, Pairs
-from synthlab.sequences.task import count_right, is_fully_right
+from synthlab.sequences.task import AnswerTask, Pairs
 from synthlab.sequences.tasks import TASKS
 
 ANSWERS = [name for name in TASKS if issubclass(TASKS[name], AnswerTask)]
@@ -115,7 +114,3 @@ def test_a_row_by_hand():
     says = [row[where].tolist() for row, where in zip(batch.targets, batch.scored, strict=True)]
     assert says == [[2, 1, 0, end], [1, end]]
     assert batch.scored.int().tolist() == [[0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1, 0, 0, 0, 0]]
-    right = torch.ones(2, 8, dtype=torch.bool)
-    right[0, 5] = right[1, 5] = False  # the second is not asked for
-    assert is_fully_right(right, batch.scored).tolist() == [False, True]
-    assert count_right(right, batch.scored).tolist() == [3, 2]
