@@ -6,7 +6,7 @@ from torch import nn
 from support.configs import composed
 from synthlab import Encoding
 from synthlab.errors import InputError
-from synthlab.language.construction import GROUPS as OF_LANGUAGES
+from synthlab.language.family import GROUPS as OF_LANGUAGES
 from synthlab.numbers.family import GROUPS as OF_NUMBERS
 from synthlab.numbers.outrep.fixed import Identity
 from synthlab.runs.composition import conf_dir

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from experiments.bench.probes import seconds_a_call
-from synthlab.language.construction import build_extension
 from synthlab.language.family import evaluate_models
 from synthlab.language.run import LanguageRun
+from synthlab.language.training import build_extension
 from synthlab.runs.composition import compose
 from synthlab.runs.run import resolve
 from synthlab.training.execution import initialize
