@@ -18,8 +18,7 @@ from synthlab.models.packing import ENDS
 from synthlab.models.transformer import Reference, Transformer
 from synthlab.numbers.evaluation import constant_loss, data, evaluate_models, find_chance, measure_loss
 from synthlab.numbers.objective import PrefixRegression
-from synthlab.numbers.outrep import OUTREPS, Chosen, OutRepModule, build_map, map_of
-from synthlab.numbers.outrep.laws import measure_map
+from synthlab.numbers.outrep import OUTREPS, Chosen, OutRep, OutRepModule, build_map, map_of
 from synthlab.numbers.run import NumbersRun
 from synthlab.numbers.tasks import INPUTS, TASKS
 from synthlab.numbers.trained import TrainedNumbers
@@ -35,6 +34,7 @@ from synthlab.training.stopping import find_stopped_step, train_until_fit
 
 SYMBOLS = 2  # 0 and 1
 DRAWN = 64  # sequences whose targets a map must invert
+APART = 1e-4  # of the targets' range: targets that single precision tells apart
 WORST = 1e30  # the score of a candidate that diverged
 MODELS = Registry(
     "model",
@@ -95,6 +95,29 @@ def measure_laws(config: NumbersRun) -> Iterator[Law]:
     task, _, outrep = data(config)
     ends = torch.tensor(task.span(length))
     yield from measure_map(outrep, torch.cat((ends, task.targets(x).flatten())))
+
+
+def measure_map(outrep: OutRep, targets: Float[Tensor, " N"]) -> Iterator[Law]:
+    """Yield the laws of a map, measured in double precision on ``targets``, in their own units and in any order.
+
+    Values that are no numbers miss a law entirely.
+    """
+    y = targets.double().unique()  # sorted
+    if len(y) > 1:  # targets that single precision tells apart, in which a map may compute
+        y = y[torch.cat((y[:1] < y[1:2], y.diff() > APART * (y[-1] - y[0])))]
+    with torch.no_grad():
+        z = outrep.forward(y)
+        missed_by = (outrep.inverse(z) - y).abs() / y.abs().clamp(min=1.0)
+        steps = z.diff() if outrep.increasing else -z.diff()
+    way = "increases" if outrep.increasing else "decreases"
+    laws = {
+        "the inverse of f(y) is y, for the task's targets y": missed_by,
+        f"f {way} strictly over the task's targets": (steps <= 0).double(),
+        "f(y) lies in the image, for the task's targets y": (~outrep.image.contains(z)).double(),
+    }
+    for says, missed in laws.items():
+        worst = missed.nan_to_num(nan=1.0, posinf=1.0).max() if len(missed) else 0.0
+        yield Law("outrep", says, float(worst))
 
 
 def build_models(configs: Sequence[NumbersRun]) -> nn.Module:

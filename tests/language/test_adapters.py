@@ -3,8 +3,7 @@
 import torch
 
 from support.configs import small
-from synthlab.finetuning.adapters import AdaptedModel, LoRA
-from synthlab.finetuning.quantization import nearest_normal_float
+from synthlab.finetuning.adapters import AdaptedModel, LoRA, nearest_normal_float
 from synthlab.language.training import build_adapters, build_extension, build_models, train_models
 from synthlab.training.execution import execute
 

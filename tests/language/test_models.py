@@ -107,7 +107,7 @@ def test_empty_groups_keep_the_identity(nothing):
         ("positions=pose encoding=randomized", "positions=pose: encoding=randomized draws positions itself"),
         ("positions=pose positions.text=5 alignment.windows=2", "positions=pose: gathers a window from a text"),
         ("positions=randpos positions.factor=5 encoding=learned encoding.table=36", "positions=randpos: "),
-        ("task.path=/nowhere/at/all", "task.path=/nowhere/at/all: is no file"),
+        ("task.path=/nowhere/at/all", "task.path=/nowhere/at/all: No such file"),
         ("task.bytes=200", "task.path=null: has 20 bytes for tests"),
     ],
 )

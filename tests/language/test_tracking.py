@@ -8,7 +8,7 @@ from support.configs import small
 from support.facts import enumerated
 from support.frequencies import assert_drawn_from, assert_uniform
 from synthlab.language.evaluation import evaluate_models
-from synthlab.language.languages.tracking import Tracking
+from synthlab.language.languages.recall import Tracking
 from synthlab.language.training import build_models
 from synthlab.rng import stream
 

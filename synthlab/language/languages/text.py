@@ -78,18 +78,16 @@ class Text(LanguageTask):
 @lru_cache(maxsize=8)
 def _content(path: str | None, limit: int) -> tuple[UInt8[Tensor, " N"], str]:
     """Return the first ``limit`` bytes of a text, and their checksum. Raises InputError."""
-    files, data = _library() if path is None else [Path(path)], bytearray()
+    data = bytearray()
     try:
-        if not all(file.is_file() for file in files):
-            raise ValueError("is no file")
-        for file in files:
+        for file in _library() if path is None else [Path(path)]:
             with file.open("rb") as opened:
                 data += opened.read(limit - len(data))
         if not data:
             raise ValueError("is empty")
     except (OSError, ValueError) as error:  # a name too long, or with a zero byte
-        must = "must be a file of text, or null for the modules of Python's library"
         reason = getattr(error, "strerror", None) or error
+        must = "must be a file of text, or null for the modules of Python's library"
         raise InputError(f"task.path={_name_path(path)}: {reason}; {must}") from None
     return torch.frombuffer(data, dtype=torch.uint8), hashlib.sha256(data).hexdigest()[:16]
 
