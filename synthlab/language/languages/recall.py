@@ -17,7 +17,6 @@ from synthlab.language.languages.source import LanguageTask, Questions
 Many = Annotated[int, Field(gt=0, le=1000)]
 Several = Annotated[int, Field(gt=1, le=1000)]
 Probability = Annotated[float, Field(ge=0, le=1)]
-TOKENS = 10_000
 SPARE = 3  # number of keys beyond the values: without the two of a question, two others still share a value
 
 
@@ -38,11 +37,6 @@ class Recall(LanguageTask):
         self.first_answer = self.first_question + keys
         self.first_filler = self.first_answer + values
         self.vocabulary = self.first_filler + fillers
-        if self.vocabulary > TOKENS:
-            raise InputError(
-                f"task.keys={keys}: with task.values={values} and task.fillers={fillers} makes "
-                f"{self.vocabulary} tokens; must be at most {TOKENS}"
-            )
         self.keys, self.values, self.fillers = keys, values, fillers
         self.fact_rate, self.question_rate = facts, questions
 
@@ -224,11 +218,6 @@ class Tracking(Recall):
             )
         self.first_link = self.vocabulary
         self.vocabulary += keys**2
-        if self.vocabulary > TOKENS:
-            raise InputError(
-                f"task.keys={keys}: makes {keys**2} links, and with the others {self.vocabulary} tokens; must be "
-                f"at most {TOKENS}"
-            )
         self.link_rate = links
 
     def predict(self, tokens: Int[Tensor, "B L"]) -> None:

@@ -25,7 +25,7 @@ class Text(LanguageTask):
     The fraction ``held_out`` at the end is for tests only.
 
     ``digest`` is the checksum that the bytes must have; null accepts any. Raises InputError for a file that cannot be
-    read, is too short for both parts or has changed.
+    read or has changed.
     """
 
     vocabulary = 256
@@ -44,11 +44,6 @@ class Text(LanguageTask):
                 f"bytes of task.path={_name_path(path)} now have {self.digest}; null takes them as they are"
             )
         kept = round(len(text) * held_out)
-        if not 1 < kept < len(text) - 1:
-            raise InputError(
-                f"task.path={_name_path(path)}: must have two bytes or more for training and as many for tests; "
-                f"task.held_out={held_out:g} of {len(text)} bytes leaves {len(text) - kept} and {kept}"
-            )
         self.path, self.parts = path, {False: text[:-kept], True: text[-kept:]}
 
     def draw(self, batch, length, generator, held_out=False):
