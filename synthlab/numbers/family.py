@@ -161,15 +161,11 @@ def train_models(
             return measure_loss(Member(ensemble, index), configs[index], outrep, stop.sequences) <= levels[index]
 
         trainings = train_until_fit(ensemble, configs, objective, stop.every, fits, watch)
-    return [
-        training._replace(
-            learned={
-                name: [point[name][index] for point in points[: len(training.steps)]]
-                for name in (points[0] if points and training.steps else ())
-            }
-        )
-        for index, training in enumerate(trainings)
-    ]
+    for index, training in enumerate(trainings):
+        seen = points[: len(training.steps)]
+        learned = {name: [point[name][index] for point in seen] for name in seen[0]} if seen else {}
+        trainings[index] = training._replace(learned=learned)
+    return trainings
 
 
 def candidate_runs(config: NumbersRun) -> list[NumbersRun]:

@@ -35,19 +35,19 @@ class Scores(NamedTuple):
     tokens: Float[Tensor, "M N"]  # the number of its tokens that are right
     asked: Float[Tensor, "M N"]  # the number of its tokens
     loss: Float[Tensor, "M N"]  # their mean loss
-    said: Float[Tensor, "M N V"]  # the model's mean distribution at these tokens
-    wanted: Float[Tensor, "M N V"]  # the mean distribution of the right answer
+    predicted: Float[Tensor, "M N V"]  # the model's mean distribution at these tokens
+    expected: Float[Tensor, "M N V"]  # the mean distribution of the right answer
 
 
 class Outputs(NamedTuple):
     """Mean distributions over the vocabulary of V tokens at each of L lengths (Du et al., 2025, section 3).
 
-    ``said`` is the mean of the model's predictions, ``wanted`` that of the targets of the same sequences.
+    ``predicted`` is the mean of the model's predictions, ``expected`` that of the targets of the same sequences.
     """
 
     lengths: Sequence[int]
-    said: Float[Tensor, "L V"]
-    wanted: Float[Tensor, "L V"]
+    predicted: Float[Tensor, "L V"]
+    expected: Float[Tensor, "L V"]
 
     def shifts(self, first: int, last: int, config: SequencesRun) -> dict[str, float]:
         """Return the total variation distance of outputs at some lengths from those at trained lengths, 0 to 1.
@@ -57,7 +57,7 @@ class Outputs(NamedTuple):
         """
         trained = self._find_within(config.train_from or 1, config.train_length)
         here, there = self._find_within(first, last), trained[-math.ceil(len(trained) / 4) :]
-        pairs = {"shift": self.said, "target_shift": self.wanted}
+        pairs = {"shift": self.predicted, "target_shift": self.expected}
         return {name: (rows[here].mean(0) - rows[there].mean(0)).abs().sum().item() / 2 for name, rows in pairs.items()}
 
     def _find_within(self, first: int, last: int) -> list[int]:
@@ -88,15 +88,15 @@ def score_lengths(score: Callable[..., Scores], configs: Sequence[SequencesRun])
     config, generators = configs[0], [stream(each.test_seed, "evaluation") for each in configs]
     task, count = TASKS.build(config.task), config.evaluation.sequences
     lengths = task.lengths(1, config.test_length)
-    measured, said, wanted = [], [], []
+    measured, predicted, expected = [], [], []
     for length in lengths:
         scores = score(torch.full((count,), length), generators)
         tokens = scores.tokens.sum(1) / scores.asked.sum(1)
         measured.append(torch.stack((scores.exact.mean(1), tokens, scores.loss.mean(1)), 1))
-        said.append(scores.said.mean(1))
-        wanted.append(scores.wanted.mean(1))
+        predicted.append(scores.predicted.mean(1))
+        expected.append(scores.expected.mean(1))
     results = []
-    for values, *both in zip(*(torch.stack(each, 1).cpu() for each in (measured, said, wanted)), strict=True):
+    for values, *both in zip(*(torch.stack(each, 1).cpu() for each in (measured, predicted, expected)), strict=True):
         outputs, rows = Outputs(lengths, *both), []
         for length, (exact, right, loss) in zip(lengths, values.tolist(), strict=True):
             others = {"chance": task.chance(length), **outputs.shifts(length, length, config)}
@@ -131,13 +131,13 @@ def score_examples(
         batch = Batch(*(part.to(device).flatten(0, 1) for part in batch))
         right, losses = task.right(logits, batch), task.losses(logits, batch).double()
         asked = batch.scored.double()
-        said, wanted = (
+        predicted, expected = (
             torch.einsum("btv,bt->bv", each.double(), asked) / asked.sum(1, keepdim=True)
             for each in (task.predict_distribution(logits), task.target_distribution(batch))
         )
         loss = (losses * batch.scored).sum(1) / batch.scored.sum(1)
         exact, tokens = (right | ~batch.scored).all(1).double(), (right & batch.scored).sum(1).double()
-        found = Scores(exact, tokens, asked.sum(1), loss, said, wanted)
+        found = Scores(exact, tokens, asked.sum(1), loss, predicted, expected)
         scores.append([each.unflatten(0, shape) for each in found])
     return Scores(*(torch.cat(each, 1) for each in zip(*scores, strict=True)))
 
