@@ -26,8 +26,7 @@ from classroom.messages import (
 from classroom.viewer import Viewer
 from synthlab.errors import InputError, format_error
 from synthlab.models.encodings.base import encoding_of
-from synthlab.numbers.construction import build_models
-from synthlab.numbers.family import train_models
+from synthlab.numbers.family import build_models, train_models
 from synthlab.numbers.run import NumbersRun
 from synthlab.runs.composition import Composer, to_overrides
 from synthlab.runs.run import resolve

@@ -10,8 +10,7 @@ from synthlab.inspection.hooked import HookedTransformer, run_with_cache
 from synthlab.models.layers import Member
 from synthlab.models.packing import ENDS, with_ends
 from synthlab.models.transformer import Transformer
-from synthlab.numbers.construction import data
-from synthlab.numbers.evaluation import measure_outputs, readouts, test_sequences
+from synthlab.numbers.evaluation import data, measure_outputs, readouts, test_sequences
 from synthlab.numbers.run import NumbersRun
 from synthlab.rng import stream
 

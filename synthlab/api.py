@@ -8,9 +8,8 @@ from typing import Any
 from synthlab.analysis.record_list import Records, load_records
 from synthlab.errors import InputError, RunsFailed
 from synthlab.models.encodings.base import Dims, Encoding
-from synthlab.numbers.inputs import InputDistribution
 from synthlab.numbers.outrep import Interval, LearnedOutRep, OutRep
-from synthlab.numbers.tasks import NumberTask
+from synthlab.numbers.tasks import InputDistribution, NumberTask
 from synthlab.runs.composition import Composer
 from synthlab.runs.registry import show
 from synthlab.runs.run import resolve

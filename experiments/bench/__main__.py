@@ -22,8 +22,8 @@ from synthlab.errors import InputError, require
 from synthlab.output import say
 from synthlab.runs.composition import compose
 from synthlab.runs.run import resolve
-from synthlab.sequences.construction import build_problem
 from synthlab.sequences.run import SequencesRun
+from synthlab.sequences.tasks import TASKS
 from synthlab.training.devices import count_cores
 
 SMALL: list[str] = []
@@ -121,8 +121,8 @@ def time_tokens(effort: Effort) -> Iterator[BenchRow]:
         runs.append((f"language model, windows of {window},", config, 256, window))
     for task in ("copy", "sort"):
         config = cast(SequencesRun, resolve(compose([f"task={task}"])))
-        problem = build_problem(config.task)
-        runs.append((task, config, problem.vocabulary, problem.width(config.train_length)))
+        sequence_task = TASKS.build(config.task)
+        runs.append((task, config, sequence_task.vocabulary, sequence_task.width(config.train_length)))
     for name, config, vocabulary, window in runs:
         timing = (config, vocabulary, window, effort.seconds / 4, 2 * effort.rounds)
         [(plain, lab, ratio)] = run_in_processes(rivals.step_seconds, *timing)

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from synthlab.numbers.construction import build_models
-from synthlab.numbers.family import make_objective
+from synthlab.numbers.family import build_models
+from synthlab.numbers.objective import PrefixRegression
 from synthlab.numbers.run import NumbersRun
 from synthlab.runs.composition import compose
 from synthlab.runs.run import Own, Run, resolve
@@ -99,7 +99,7 @@ def flops_per_second(overrides: list[str], steps: int) -> tuple[float, float]:
     torch.set_num_threads(1)
     config = compose_run(*overrides)
     configs = repeat_seeds(config, ensemble_size(config))
-    objective = make_objective(build_models(configs), configs)
+    objective = PrefixRegression(build_models(configs), configs)
     with FlopCounterMode(display=False) as counter:
         objective().sum().backward()
     square = torch.randn(1024, 1024)

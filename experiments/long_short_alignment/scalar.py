@@ -41,9 +41,9 @@ from torch import Tensor, nn
 from synthlab.longshort.misalignment import last_logits
 from synthlab.models.layers import Member
 from synthlab.models.packing import ENDS
-from synthlab.numbers.construction import data, map_of
-from synthlab.numbers.evaluation import measure_outputs, readouts, test_sequences
+from synthlab.numbers.evaluation import data, measure_outputs, readouts, test_sequences
 from synthlab.numbers.family import NUMBERS
+from synthlab.numbers.outrep import map_of
 from synthlab.numbers.run import NumbersRun
 from synthlab.rng import stream
 from synthlab.training.family import Family, one_by_one

@@ -6,9 +6,9 @@ from statistics import median
 
 import pandas as pd
 
-from synthlab.language.construction import build_models
 from synthlab.language.objective import WindowLoss
 from synthlab.language.run import LanguageRun
+from synthlab.language.training import build_models
 from synthlab.training.devices import use_one_thread
 from synthlab.training.loop import train_ensemble
 
@@ -47,7 +47,7 @@ def step_costs(config: LanguageRun) -> pd.DataFrame:
 def _make_timer(config: LanguageRun) -> Callable[[], float]:
     """Return a function that trains a new model for a few steps and returns their seconds."""
     stack = build_models([config])
-    objective = WindowLoss(stack, [config], config.train_length)
+    objective = WindowLoss(stack, [config])
     protocol = config.protocol.model_copy(update={"steps": EACH, "record_every": EACH})
 
     def seconds() -> float:

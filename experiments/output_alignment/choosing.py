@@ -16,8 +16,7 @@ import pandas as pd
 import torch
 
 from synthlab.analysis.series import plain_label
-from synthlab.numbers.construction import data
-from synthlab.numbers.evaluation import constant_loss
+from synthlab.numbers.evaluation import constant_loss, data
 from synthlab.numbers.family import score
 from synthlab.numbers.outrep import OUTREPS
 from synthlab.numbers.run import NumbersRun

@@ -16,8 +16,8 @@ from torch import Tensor
 from synthlab.errors import InputError
 from synthlab.inspection.hooked import Hook
 from synthlab.inspection.interventions import replace_head
-from synthlab.numbers.construction import data, map_of
-from synthlab.numbers.evaluation import test_sequences
+from synthlab.numbers.evaluation import data, test_sequences
+from synthlab.numbers.outrep import map_of
 from synthlab.numbers.run import NumbersRun
 from synthlab.numbers.trained import TrainedNumbers
 

@@ -10,8 +10,7 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from synthlab.errors import InputError, describe_missing
-from synthlab.longshort.divergence import DISTANCES
-from synthlab.longshort.misalignment import Model
+from synthlab.longshort.misalignment import DISTANCES, Model
 from synthlab.longshort.regularizer import AlignedLoss, Distance, draw_extra
 from synthlab.longshort.windows import both_contexts, extra_range, min_context
 from synthlab.rng import seed_generator

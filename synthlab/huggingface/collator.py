@@ -10,7 +10,7 @@ import torch
 from torch.utils.data import get_worker_info
 
 from synthlab.errors import InputError, describe_missing
-from synthlab.positions.sampler_base import PositionSampler
+from synthlab.positions.samplers import PositionSampler
 from synthlab.rng import seed_generator
 
 try:

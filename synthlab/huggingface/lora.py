@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from synthlab.errors import InputError, describe_missing, require
-from synthlab.finetuning.quantization import BLOCK
+from synthlab.finetuning.adapters import BLOCK
 from synthlab.huggingface.loading import silence
 
 try:

@@ -11,13 +11,18 @@ from typing import cast
 import pandas as pd
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
+from synthlab.language.languages import TASKS
 from synthlab.language.languages.source import LanguageTask
+from synthlab.language.objective import random_positions
 from synthlab.language.run import LanguageRun
 from synthlab.longshort.misalignment import Estimate, Form, Model, measure_distances
 from synthlab.longshort.windows import min_context
+from synthlab.models.encodings.base import encoding_of
+from synthlab.models.language_model import takes_shortcuts
+from synthlab.models.layers import Members
 from synthlab.rng import stream
 from synthlab.training.family import tabulate
 
@@ -31,6 +36,38 @@ Configs = Sequence[LanguageRun]  # those of the models, which differ in seeds on
 # after the last ``last`` only.
 Answers = Callable[..., Tensor]
 WindowSize = Callable[[int], float]  # from a number of tokens to that of the window in which they are evaluated
+
+
+@torch.no_grad()
+def evaluate_models(
+    ensemble: nn.Module, indices: Sequence[int], configs: Configs
+) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
+    """Return losses at every context length; and a table of one row.
+
+    The row has the fitted temperature, misalignment, and recall.
+    """
+    encoding, members = encoding_of(ensemble), Members(ensemble, indices)
+    draws, places = encoding.draws_positions, [stream(each.test_seed, "evaluation_positions") for each in configs]
+
+    def draw(tokens: Tensor) -> Tensor:
+        rows, length = tokens.shape[1:]
+        return torch.stack([random_positions(encoding, rows, length, generator) for generator in places])
+
+    def models(tokens: Tensor, positions: Tensor | None = None, last: int | None = None) -> Tensor:
+        where = draw(tokens) if draws and positions is None else positions
+        tokens = tokens.to(members.device)
+        if takes_shortcuts(ensemble):
+            return members(tokens, where, last=last)
+        return members(tokens, where)[:, :, -(last or tokens.shape[-1]) :]  # a user's model returns all logits
+
+    language = TASKS.build(configs[0].task)
+    temperatures = temperatures_within(models, language, configs)
+    windows = double_window(configs[0]) if draws else encoding.alike_up_to
+    losses = by_context(models, language, configs, windows, temperatures)
+    others = suffixes(models, language, configs, draw if draws else None)
+    rows = zip(temperatures, others, score_facts(models, language, configs), strict=True)
+    tables = [pd.DataFrame([{"temperature": temperature} | one | two]) for temperature, one, two in rows]
+    return list(zip(losses, tables, strict=True))
 
 
 def by_context(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import cast
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from synthlab.finetuning.adapters import AdaptedModel
@@ -18,33 +18,33 @@ from synthlab.rng import stream
 
 
 class WindowLoss:
-    """The losses [E] of an ensemble on the next batch of windows of ``length`` tokens.
+    """The losses [E] of an ensemble on the next batch of windows: model e is trained as ``configs[e]`` says.
 
-    Model e is trained with the settings of ``configs[e]``. The regularizer, the sampler of positions and the attention
-    pattern apply only in the ``last`` training. ``adapted`` is the model with adapters, if it has any.
+    They are those of the first training, or of the second, ``again``. The regularizer, the sampler of positions and the
+    attention pattern apply only in the last training. ``adapted`` is the model with adapters, if it has any.
     """
 
     def __init__(
         self,
         model: nn.Module,
         configs: Sequence[LanguageRun],
-        length: int,
-        last: bool = True,
-        phase: str = "",
         device: torch.device | str = "cpu",
+        again: bool = False,
         adapted: AdaptedModel | None = None,
     ):
-        self.model, self.configs, self.length, self.device = model, configs, length, device
-        self.windows = configs[0].alignment.windows if last else 1
-        sampler = configs[0].positions if last else None
-        self.samplers = [] if sampler is None else [SAMPLERS.build(sampler) for _ in configs]
-        pattern = configs[0].pattern if last else None
-        self.adapted, self.mask = adapted, None
-        if pattern is not None:
-            self.mask = PATTERNS.build(pattern).mask(configs[0].model["heads"], length).to(device)
-        self.language = TASKS.build(configs[0].task)
+        first = configs[0]
+        self.model, self.configs, self.device, self.adapted = model, configs, device, adapted
+        self.length = (again and first.finetune.length) or first.train_length
+        is_last = again or not first.finetune.steps
+        self.windows = first.alignment.windows if is_last else 1
+        sampled = is_last and first.positions is not None
+        self.samplers = [SAMPLERS.build(first.positions) for _ in configs] if sampled else []
+        self.mask = None
+        if is_last and first.pattern is not None:
+            self.mask = PATTERNS.build(first.pattern).mask(first.model["heads"], self.length).to(device)
+        self.language = TASKS.build(first.task)
         self.texts, self.places, self.offsets = (
-            [stream(config.data_seed, f"{name}{phase}") for config in configs]
+            [stream(config.data_seed, f"{name}_again" if again else name) for config in configs]
             for name in ("training", "positions", "windows")
         )
 
@@ -54,8 +54,16 @@ class WindowLoss:
         return self.windows == 1
 
     def draw(self) -> tuple[Tensor | None, ...]:
-        """Return the tokens [E, B, T] of the next step's windows and their positions; nothing for two windows."""
-        return self._window() if self.windows == 1 else ()
+        """Return the tokens [E, B, T] of the next step's windows and their positions; nothing for two windows.
+
+        Next tokens are those of the window, also if it is gathered from a text.
+        """
+        if self.windows == 2:
+            return ()
+        text_length = self.samplers[0].text_length(self.length) if self.samplers else None
+        tokens = self._draw_texts(text_length or self.length)
+        positions, _, places = self._draw_positions([0] * len(self.configs))
+        return tokens if places is None else tokens.gather(-1, places), positions
 
     def __call__(self, *inputs: Tensor | None) -> Float[Tensor, " E"]:
         if self.windows == 1:
@@ -64,10 +72,10 @@ class WindowLoss:
         low, high = zip(*(config.offsets(self.length) for config in self.configs), strict=True)
         extra = [draw_extra(*each) for each in zip(low, high, self.offsets, strict=True)]
         # All texts have the same number of tokens, so that they do not depend on the offsets.
-        tokens = self._draw(2 * self.length)
+        tokens = self._draw_texts(2 * self.length)
         second = torch.stack([each[:, shift : shift + self.length] for each, shift in zip(tokens, extra, strict=True)])
-        windows = (tokens[..., : self.length], second)
-        logits = (self.answer(*each) for each in zip(windows, self._positions(tokens, extra), strict=True))
+        windows, (*positions, _) = (tokens[..., : self.length], second), self._draw_positions(extra)
+        logits = (self.answer(*each) for each in zip(windows, positions, strict=True))
         losses = []
         for first, second, text, shift, config in zip(*logits, tokens, extra, self.configs, strict=True):
             how, context, text = config.alignment, config.context(self.length), text[:, : self.length + shift]
@@ -79,53 +87,36 @@ class WindowLoss:
         model = self.model if self.adapted is None else self.adapted
         return model(tokens, positions) if self.mask is None else model(tokens, positions, mask=self.mask)
 
-    def _window(self) -> tuple[Tensor, Tensor | None]:
-        """Return the tokens [E, B, T] of windows and their positions.
-
-        Next tokens are those of the window, also if it is gathered from a text.
-        """
-        if not self.samplers:
-            tokens = self._draw(self.length)
-            return tokens, self._positions(tokens, [0] * len(self.configs))[0]
-        tokens = self._draw(self.samplers[0].text_length(self.length) or self.length)
-        positions, places = self._sample_windows()
-        return tokens if places is None else tokens.gather(-1, places), positions
-
-    def _sample_windows(self) -> tuple[Tensor, Tensor | None]:
-        """Return positions and places [E, B, T] of the samplers' windows; places are None for contiguous text."""
-        batch = self.configs[0].protocol.batch
-        pairs = zip(self.samplers, self.places, strict=True)
-        windows = [sampler.window(batch, self.length, places) for sampler, places in pairs]
-        positions = torch.stack([each.positions for each in windows]).to(self.device)
-        places = [each.places for each in windows if each.places is not None]
-        return positions, torch.stack(places).to(self.device) if places else None
-
-    def _draw(self, length: int) -> Tensor:
+    def _draw_texts(self, length: int) -> Int[Tensor, "E B T"]:
         batch = self.configs[0].protocol.batch
         return torch.stack([self.language.draw(batch, length, each) for each in self.texts]).to(self.device)
 
-    def _positions(self, tokens: Tensor, extra: Sequence[int]) -> tuple[Tensor | None, Tensor | None]:
-        """Return the positions of both windows of each text, which are ``extra`` tokens apart.
+    def _draw_positions(self, extra: Sequence[int]) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """Return the positions [E, B, T] of two windows of each text, ``extra`` tokens apart; and places in the text.
 
-        These are those of the sampler, the same for both; or random ones, of one draw for both, if the encoding draws
-        them; else None.
+        Positions are those of the sampler, the same for both; or random ones, of one draw for both, if the encoding
+        draws them; else None. Places are None for contiguous text.
         """
+        batch, encoding = self.configs[0].protocol.batch, encoding_of(self.model)
         if self.samplers:
-            sampled, _ = self._sample_windows()
-            return sampled, sampled
-        encoding = encoding_of(self.model)
+            pairs = zip(self.samplers, self.places, strict=True)
+            windows = [sampler.window(batch, self.length, places) for sampler, places in pairs]
+            positions = torch.stack([each.positions for each in windows]).to(self.device)
+            places = [each.places for each in windows if each.places is not None]
+            return positions, positions, torch.stack(places).to(self.device) if places else None
         if not encoding.draws_positions:
-            return None, None
-        drawn = [
-            random_positions(encoding, text[:, : self.length + more], generator)
-            for text, more, generator in zip(tokens, extra, self.places, strict=True)
-        ]
-        first = [each[:, : self.length] for each in drawn]
-        second = [each[:, -self.length :] for each in drawn]
-        return torch.stack(first).to(self.device), torch.stack(second).to(self.device)
+            return None, None, None
+        pairs = zip(extra, self.places, strict=True)
+        drawn = [random_positions(encoding, batch, self.length + more, places) for more, places in pairs]
+        first, second = (
+            torch.stack([each[:, window] for each in drawn]).to(self.device)
+            for window in (slice(self.length), slice(-self.length, None))
+        )
+        return first, second, None
 
 
-def random_positions(encoding: Encoding, tokens: Tensor, generator: torch.Generator) -> Tensor:
-    """Draw positions [B, T] for the rows of ``tokens``, from an encoding that draws them."""
-    batch, length = tokens.shape
-    return cast(Tensor, encoding.positions(torch.full((batch,), length), length, generator))
+def random_positions(
+    encoding: Encoding, rows: int, length: int, generator: torch.Generator
+) -> Int[Tensor, "rows length"]:
+    """Draw the positions of texts from an encoding that draws them."""
+    return cast(Tensor, encoding.positions(torch.full((rows,), length), length, generator))

@@ -6,11 +6,11 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from synthlab.language.construction import build_extension
 from synthlab.language.evaluation import ROWS
 from synthlab.language.languages import TASKS
 from synthlab.language.languages.source import LanguageTask
 from synthlab.language.run import LanguageRun
+from synthlab.language.training import build_extension
 from synthlab.models.encodings.base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.rng import stream

@@ -13,12 +13,72 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from synthlab.errors import InputError
-from synthlab.longshort.divergence import Divergence, divergence
 from synthlab.longshort.windows import both_contexts
 
 Model = Callable[..., Tensor]  # from tokens [B, T] (and positions [B, T], if given) to logits [B, T, V]
 Form = Literal["last", "overlap"]
 BATCH = 256  # default number of windows in one call of the model
+
+
+class Divergence(NamedTuple):
+    """Divergences of two distributions p and q over tokens, for each pair; in nats except ``squared``."""
+
+    sce: Float[Tensor, "*N"]  # symmetric cross-entropy H(p, q) + H(q, p) of equation 1: for p = q it is 2 H(p), not 0
+    excess: Float[Tensor, "*N"]  # symmetric KL divergence (Jeffreys), KL(p || q) + KL(q || p) = sce - H(p) - H(q)
+    kl: Float[Tensor, "*N"]  # KL(p || q)
+    squared: Float[Tensor, "*N"]  # the sum of squared differences of probabilities
+
+
+def divergence(p: Float[Tensor, "*N V"], q: Float[Tensor, "*M V"]) -> Divergence:
+    """Return the divergences of softmax(p) and softmax(q), given logits p and q.
+
+    Where a token has probability 0 under only one of them, all but ``squared`` are infinite. Raises ValueError for
+    unequal shapes, which would otherwise broadcast.
+    """
+    log_p, log_q = _log_probabilities(p, q)
+    p, q = log_p.exp(), log_q.exp()
+    ratio = _log_ratio(log_p, log_q)
+    return Divergence(
+        sce=_cross_entropy(p, log_q) + _cross_entropy(q, log_p),
+        excess=((p - q) * ratio).sum(-1),  # no term is negative, so none cancel
+        kl=(p * ratio.masked_fill(p == 0, 0)).sum(-1),
+        squared=(p - q).square().sum(-1),
+    )
+
+
+def symmetric_cross_entropy(p: Float[Tensor, "*N V"], q: Float[Tensor, "*M V"]) -> Float[Tensor, "*N"]:
+    """Return equation 1 from logits: see ``Divergence.sce``. Gradients flow through both arguments."""
+    log_p, log_q = _log_probabilities(p, q)
+    return _cross_entropy(log_p.exp(), log_q) + _cross_entropy(log_q.exp(), log_p)
+
+
+def symmetric_kl(p: Float[Tensor, "*N V"], q: Float[Tensor, "*M V"]) -> Float[Tensor, "*N"]:
+    """Return KL(p || q) + KL(q || p) from logits: see ``Divergence.excess``. Gradients flow through both arguments."""
+    log_p, log_q = _log_probabilities(p, q)
+    return ((log_p.exp() - log_q.exp()) * _log_ratio(log_p, log_q)).sum(-1)
+
+
+def _log_probabilities(
+    p: Float[Tensor, "*N V"], q: Float[Tensor, "*M V"]
+) -> tuple[Float[Tensor, "*N V"], Float[Tensor, "*M V"]]:
+    if p.shape != q.shape:
+        raise ValueError(f"p has shape {tuple(p.shape)}, q {tuple(q.shape)}: must be equal")
+    return p.log_softmax(-1), q.log_softmax(-1)
+
+
+def _log_ratio(log_p: Float[Tensor, "*N V"], log_q: Float[Tensor, "*N V"]) -> Float[Tensor, "*N V"]:
+    """Return log(p / q), with 0 for tokens of probability 0 under both."""
+    return (log_p - log_q).masked_fill((log_p.exp() == 0) & (log_q.exp() == 0), 0)
+
+
+def _cross_entropy(p: Float[Tensor, "*N V"], log_q: Float[Tensor, "*N V"]) -> Float[Tensor, "*N"]:
+    # Tokens of probability 0 under p add 0, even where log_q is -inf (0 * inf would be NaN).
+    return -(p * log_q.masked_fill(p == 0, 0)).sum(-1)
+
+
+# The divergences that the regularizer can minimize. The paper's ``sce`` is minimal for distributions that are equal
+# *and* of low entropy.
+DISTANCES = {"sce": symmetric_cross_entropy, "excess": symmetric_kl}
 
 
 class Estimate(NamedTuple):
@@ -86,8 +146,7 @@ def misalignment(
         longer context (in the form ``last``, that of l1), and the paper's divergence is ``sce``.
 
     Raises:
-        InputError: The lengths do not fit each other, the texts are too short, or the
-            model gives no logits.
+        InputError: An argument is of another type, the lengths do not fit each other, or the texts are too short.
 
     Example:
         The predictions of a model that repeats the last token do not depend on the context length:
@@ -101,28 +160,14 @@ def misalignment(
         >>> abs(estimate.excess.value) < 1e-6, estimate.sce.value > 0  # sce includes the entropies
         (True, True)
     """
-    needed, most = (high, "at most") if form == "last" else (2 * high - low, "under")
-    if batch < 1:
-        raise InputError(f"batch={batch}: must be 1 or more")
+    needed = high if form == "last" else 2 * high - low
     if not 1 <= low <= high or (form == "overlap" and low == high):
-        raise InputError(f"low={low}: must be at least 1 and {most} high={high}")
-    if not len(texts):
-        raise InputError("texts: there is none; must be one or more")
+        raise InputError(f"low={low}: must be from 1 to high={high}, and less for form=overlap")
     if texts.shape[1] < needed:
-        least = f"must be at least {needed} for high={high}"
-        raise InputError(f"texts: have {texts.shape[1]} tokens each; {least}")
-    if positions is not None and positions.shape[1] < texts.shape[1]:
-        raise InputError(f"positions: {positions.shape[1]} for each text; must be {texts.shape[1]} or more")
+        raise InputError(f"texts: have {texts.shape[1]} tokens each; must be {needed} for high={high}")
     inputs = [texts] if positions is None else [texts, positions]
-    distances = measure_distances(
-        _stack_one(model),
-        [each[None] for each in inputs],
-        low,
-        high,
-        [generator],
-        form,
-        batch,
-    )
+    stacked = [each[None] for each in inputs]
+    distances = measure_distances(_stack_one(model), stacked, low, high, [generator], form, batch)
     return Misalignment(*(Estimate.from_values(values[0]) for values in distances))
 
 
@@ -163,15 +208,6 @@ def measure_distances(
     return Divergence(*_by_value(offsets, inputs, batch, compare).unbind(-1))
 
 
-def logits_of(model: Model, *inputs: Tensor) -> Tensor:
-    """Return the logits of a user's model for tokens (and positions). Raises InputError if the output is not logits."""
-    logits = model(*inputs)
-    if not (isinstance(logits, Tensor) and logits.dim() == 3 and logits.is_floating_point()):
-        found = f"{logits.dtype} of shape {list(logits.shape)}" if isinstance(logits, Tensor) else type(logits).__name__
-        raise InputError(f"model: gives {found} for tokens {list(inputs[0].shape)}; must give logits [B, T, V]")
-    return logits
-
-
 def last_logits(
     model: Model,
     texts: Int[Tensor, "N T"],
@@ -189,12 +225,8 @@ def last_logits(
 
 
 def _stack_one(model: Model) -> Model:
-    """Return a user's model as one of a stack. It raises InputError for an output that is not logits."""
-
-    def models(*inputs: Tensor) -> Tensor:
-        return logits_of(model, *(each[0] for each in inputs)).unsqueeze(0)
-
-    return models
+    """Return a user's model as one of a stack."""
+    return lambda *inputs: model(*(each[0] for each in inputs)).unsqueeze(0)
 
 
 def _last_logits(

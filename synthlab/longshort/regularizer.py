@@ -13,13 +13,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from synthlab.errors import InputError
-from synthlab.longshort.divergence import DISTANCES
-from synthlab.longshort.misalignment import Model, logits_of
+from synthlab.longshort.misalignment import DISTANCES, Model
 from synthlab.longshort.windows import both_contexts, min_context
 
 Distance = Literal["sce", "excess"]
-MOST_ALPHA = 1e30
 
 
 class AlignedLoss(NamedTuple):
@@ -59,8 +56,7 @@ def aligned_loss(
         cross-entropy of next tokens over both windows.
 
     Raises:
-        InputError: A number is out of its range, the texts are no longer than a window, or no place has enough context
-            in both windows.
+        InputError: An argument is of another type, or no place has enough context in both windows.
 
     Example:
         >>> import torch
@@ -72,19 +68,9 @@ def aligned_loss(
         >>> bool(torch.isclose(loss.total, loss.training + 0.1 * loss.misalignment))
         True
     """
-    if not 0 <= alpha <= MOST_ALPHA:
-        raise InputError(f"alpha={alpha}: must be from 0 to {MOST_ALPHA:g}")
-    if not 0 <= context <= 1:
-        raise InputError(f"context={context}: must be from 0 to 1, a fraction of length")
-    if length < 1:
-        raise InputError(f"length={length}: must be 1 or more")
-    if tokens.shape[1] <= length:
-        raise InputError(f"tokens: have {tokens.shape[1]} each; must be more than the {length} of a window")
-    if not len(tokens):
-        raise InputError("tokens: there are no texts; must be one or more")
     inputs = [tokens] if positions is None else [tokens, positions]
     windows = slice(None, length), slice(-length, None)
-    first, second = (logits_of(model, *(each[:, window] for each in inputs)) for window in windows)
+    first, second = (model(*(each[:, window] for each in inputs)) for window in windows)
     return combine_losses(first, second, tokens, float(alpha), min_context(length, context), distance)
 
 

@@ -11,27 +11,89 @@ import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from synthlab.models.encodings.base import stack_positions
 from synthlab.models.layers import Member, Members
+from synthlab.models.linear_attention import LinearAttention
 from synthlab.models.packing import ENDS
-from synthlab.numbers.construction import data
-from synthlab.numbers.inputs import INPUTS, InputDistribution
 from synthlab.numbers.objective import length_weights
-from synthlab.numbers.outrep import Chosen, OutRep
+from synthlab.numbers.outrep import Chosen, OutRep, build_map, map_of
 from synthlab.numbers.run import NumbersRun
-from synthlab.numbers.tasks import TASKS, NumberTask
+from synthlab.numbers.tasks import INPUTS, TASKS, InputDistribution, NumberTask
 from synthlab.rng import stream
+from synthlab.runs.sources import is_own
+from synthlab.training.family import tabulate
 
 SEQUENCES = 4096  # of a constant's error: enough for a target variance within about 2 % of the true one
 SYMBOLS = 2**22  # the most symbols of all of them together: long sequences are fewer
 ENTRIES = 2**17  # attention logits of a head in one pass: they fit a core's cache (measured: 1.7x as fast as 2**21)
 
 
+@torch.no_grad()
+def evaluate_models(
+    ensemble: nn.Module, indices: Sequence[int], configs: Sequence[NumbersRun]
+) -> list[tuple[pd.DataFrame, pd.DataFrame | None]]:
+    """Return every metric at every length for each of the models ``indices``, and a table or None.
+
+    The table is for ``LinearAttention`` its output matrix M (2 x 2, with BOS 2 x 3), for a chosen map the score of each
+    candidate.
+    """
+    models, first, outrep = Members(ensemble, indices), configs[0], getattr(ensemble, "outrep", None)
+    task, inputs = TASKS.build(first.task), INPUTS.build(first.inputs)
+    # A user's code may expect a CPU.
+    device = "cpu" if is_own(first.task["name"]) or is_own(first.outrep["name"]) else models.device
+    shape = first.evaluation.sequences, first.test_length
+    x = torch.stack([test_sequences(inputs, *shape, each.test_seed).to(device) for each in configs])  # M B L
+    outputs = readouts(models, x, *(stream(each.test_seed, "evaluation_positions") for each in configs))
+    size = len(indices) if outrep is None else 1  # the number of models that have one map
+    metrics = list[pd.DataFrame]()
+    for index, part, of_part in zip(indices[::size], outputs.split(size), x.split(size), strict=True):
+        measured = measure_outputs(part, of_part, task, map_of(ensemble, index, first), first.evaluation.largest)
+        metrics += tabulate(measured)
+    tables: list[pd.DataFrame | None] = [None] * len(indices)
+    if isinstance(ensemble, LinearAttention):
+        matrices = ensemble.outputs()[indices].detach().double().cpu().numpy()
+        tables = [pd.DataFrame(each, columns=["zero", "one", "bos"][: each.shape[1]]) for each in matrices]
+    elif isinstance(outrep, Chosen):
+        tables = [pd.DataFrame([outrep.scores[index].tolist()], columns=outrep.names) for index in indices]
+    return list(zip(metrics, tables, strict=True))
+
+
 def test_sequences(inputs: InputDistribution, sequences: int, length: int, seed: int) -> Int[Tensor, "B L"]:
     """Return the test sequences of ``seed``, the same for every model tested to ``length``."""
     return inputs.draw(sequences, length, stream(seed, "evaluation"))
+
+
+def readouts(model: Members, x: Int[Tensor, "*M B L"], *generators: torch.Generator) -> Float[Tensor, "*M B L"]:
+    """Return the output of a model, or of M models with as many ``generators``, for every prefix of every row.
+
+    This takes one pass over all lengths or, if prefixes cannot share a packed row (``Encoding.packs``), a pass for each
+    length.
+    """
+    length = x.shape[-1]
+    if model.encoding.packs:
+        return run_in_passes(model, x, None, length)
+    outputs = []
+    for k in range(1, length + 1):
+        ends = torch.full((len(generators), x.shape[-2]), k + ENDS)
+        drawn = stack_positions(model.encoding, ends, k + ENDS, generators)
+        positions = None if drawn is None else drawn.view(*x.shape[:-1], -1)
+        outputs.append(run_in_passes(model, x[..., :k], positions, length)[..., -1])
+    return torch.stack(outputs, -1)
+
+
+def run_in_passes(
+    model: Members, x: Int[Tensor, "*M B L"], positions: Int[Tensor, "*M B P"] | None, longest: int
+) -> Float[Tensor, "*M B L"]:
+    """Return the output of a model, or of M models, for every prefix of every row.
+
+    A pass takes as many rows as it could of ``longest`` symbols. ``positions`` are those of the whole row.
+    """
+    rows = max(1, ENTRIES // longest**2)
+    parts = x.split(rows, -2)
+    where = [None] * len(parts) if positions is None else positions.split(rows, -2)
+    return torch.cat([model(*part) for part in zip(parts, where, strict=True)], -2)
 
 
 def measure_outputs(
@@ -56,6 +118,14 @@ def measure_outputs(
     return {name: values.cpu().numpy() for name, values in metrics.items()}
 
 
+def data(config: NumbersRun) -> tuple[NumberTask, InputDistribution, OutRep]:
+    """Return the task, input distribution and output map, which decide a run's examples.
+
+    A map with parameters is as it is before training.
+    """
+    return TASKS.build(config.task), INPUTS.build(config.inputs), build_map([config])
+
+
 @torch.no_grad()
 def measure_loss(model: Member, config: NumbersRun, outrep: OutRep, sequences: int) -> float:
     """Return the training loss of a model with the map ``outrep``, in representation space.
@@ -66,48 +136,10 @@ def measure_loss(model: Member, config: NumbersRun, outrep: OutRep, sequences: i
     x = inputs.draw(sequences, config.train_length, generator)
     y = task.targets(x).double()
     error = readouts(model, x, generator).double() - outrep.forward(y)
-    weights = length_weights(config.length_distribution, config.train_length).double()
-    scale = float(outrep.loss_scale(y[None], weights[None, None]))
-    return scale * float((error.square().mean(0) * weights).sum())
+    return _weigh_errors(error, y, outrep, length_weights(config.length_distribution, config.train_length).double())
 
 
-def readouts(model: Members, x: Int[Tensor, "*M B L"], *generators: torch.Generator) -> Float[Tensor, "*M B L"]:
-    """Return the output of a model, or of M models with as many ``generators``, for every prefix of every row.
-
-    This takes one pass over all lengths or, if prefixes cannot share a packed row (``Encoding.packs``), a pass for each
-    length.
-    """
-    length = x.shape[-1]
-    rows = rows_in_one_pass(length)
-    if model.encoding.packs:
-        return run_in_passes(model, x, None, rows)
-    outputs = []
-    for k in range(1, length + 1):
-        ends = torch.full((len(generators), x.shape[-2]), k + ENDS)
-        drawn = stack_positions(model.encoding, ends, k + ENDS, generators)
-        positions = None if drawn is None else drawn.view(*x.shape[:-1], -1)
-        outputs.append(run_in_passes(model, x[..., :k], positions, rows)[..., -1])
-    return torch.stack(outputs, -1)
-
-
-def rows_in_one_pass(length: int) -> int:
-    """Return how many sequences of ``length`` symbols a model processes at once."""
-    return max(1, ENTRIES // length**2)
-
-
-def run_in_passes(
-    model: Members, x: Int[Tensor, "*M B L"], positions: Int[Tensor, "*M B P"] | None, rows: int
-) -> Float[Tensor, "*M B L"]:
-    """Return the output of a model, or of M models, for every prefix of every row, in batches of ``rows``.
-
-    ``positions`` are those of the whole row.
-    """
-    if positions is None:
-        return torch.cat([model(part) for part in x.split(rows, -2)], -2)
-    parts = zip(x.split(rows, -2), positions.split(rows, -2), strict=True)
-    return torch.cat([model(part, where) for part, where in parts], -2)
-
-
+@torch.no_grad()
 def constant_loss(config: NumbersRun) -> float:
     """Return the lowest training loss of a model that gives the same output for all sequences of all lengths.
 
@@ -117,17 +149,19 @@ def constant_loss(config: NumbersRun) -> float:
     task, inputs, outrep = data(config)
     weights = length_weights(config.length_distribution, config.train_length).double()
     y = task.targets(inputs.draw(SEQUENCES, len(weights), stream(0, "training"))).double()
-    maps = outrep.maps if isinstance(outrep, Chosen) else [outrep]
-    return min(_variance(each, y, weights) for each in maps)
+    losses = []
+    for each in outrep.maps if isinstance(outrep, Chosen) else [outrep]:
+        targets = each.forward(y)
+        losses.append(_weigh_errors(targets - (targets.mean(0) * weights).sum(), y, each, weights))
+    return min(losses)
 
 
-@torch.no_grad()
-def _variance(outrep: OutRep, y: Float[Tensor, "B L"], weights: Float[Tensor, " L"]) -> float:
-    """Return the variance of the mapped targets, weighted as in the loss."""
-    targets = outrep.forward(y)
-    mean = (targets.mean(0) * weights).sum()
+def _weigh_errors(
+    error: Float[Tensor, "B L"], y: Float[Tensor, "B L"], outrep: OutRep, weights: Float[Tensor, " L"]
+) -> float:
+    """Return the loss of errors in representation space, for targets ``y`` and ``weights`` of the lengths."""
     scale = float(outrep.loss_scale(y[None], weights[None, None]))
-    return scale * float(((targets - mean).square().mean(0) * weights).sum())
+    return scale * float((error.square().mean(0) * weights).sum())
 
 
 def constant_errors(config: NumbersRun) -> Float[np.ndarray, " L"]:
@@ -136,7 +170,7 @@ def constant_errors(config: NumbersRun) -> Float[np.ndarray, " L"]:
     It is in the units of the target, and the same for all maps and seeds.
     """
     members = json.dumps([config.task, config.inputs])
-    return _constant_errors(members, config.length_distribution, config.train_length, config.test_length).copy()
+    return _constant_errors(members, config.length_distribution, config.train_length, config.test_length)
 
 
 @lru_cache(maxsize=32)  # a sweep asks for each of its runs

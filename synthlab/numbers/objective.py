@@ -1,147 +1,113 @@
 """The training objective: mean squared error over all prefixes, in representation space."""
 
+import json
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from synthlab.models.encodings.base import encoding_of, stack_positions
 from synthlab.models.packing import ENDS
-from synthlab.numbers.inputs import InputDistribution
-from synthlab.numbers.outrep import LearnedOutRep, OutRep
-from synthlab.numbers.tasks import NumberTask
+from synthlab.numbers.outrep import Chosen, LearnedOutRep, map_of
+from synthlab.numbers.run import NumbersRun
+from synthlab.numbers.tasks import INPUTS, TASKS
 from synthlab.rng import stream
+from synthlab.runs.sources import is_own
 
 # Batches are sampled for up to STEPS steps and SYMBOLS symbols at once, since a call for each step would cost more than
 # the sampling. Changing either changes the examples of a seed.
 STEPS, SYMBOLS = 64, 2**18
 
 
-class Examples:
-    """The training examples of one run: a new batch in each step.
+class PrefixRegression:
+    """The losses [E] of an ensemble on the next batch: model e is trained on the task of ``configs[e]``.
 
     Each sequence is an example of every length up to ``train_length``, weighted by the distribution of training lengths
-    (paper, appendix A: uniform). Without ``outrep`` targets stay in their own units. Examples with the same ``key``
-    have the same task and map, which are the user's if ``is_own``.
+    (paper, appendix A: uniform). If prefixes cannot share a packed row (``Encoding.packs``), it is an example of one
+    length only. A map that is learned with the models maps the targets in each step.
     """
-
-    def __init__(
-        self,
-        task: NumberTask,
-        inputs: InputDistribution,
-        outrep: OutRep | None,
-        batch: int,
-        weights: Float[Tensor, " L"],
-        seed: int,
-        key: str = "",
-        is_own: bool = False,
-    ):
-        self.key, self.is_own = key, is_own
-        self.task, self.inputs, self.outrep, self.batch, self.weights = task, inputs, outrep, batch, weights
-        self.symbols, self.places = stream(seed, "training"), stream(seed, "positions")
-
-    def steps(self) -> int:
-        """Return the number of batches that ``draw`` returns."""
-        return max(1, min(STEPS, SYMBOLS // (self.batch * len(self.weights))))
-
-    def draw(self) -> tuple[Int[Tensor, "S B L"], Float[Tensor, "S B L"]]:
-        """Return the sequences of the next ``steps()`` batches, and the mapped targets of their prefixes."""
-        x = self.draw_symbols()
-        return x, self.map_targets(x)
-
-    def draw_symbols(self) -> Int[Tensor, "S B L"]:
-        """Return the sequences of the next ``steps()`` batches."""
-        steps = self.steps()
-        return self.inputs.draw(steps * self.batch, len(self.weights), self.symbols).unflatten(0, (steps, -1))
-
-    def map_targets(self, x: Int[Tensor, "*S L"]) -> Float[Tensor, "*S L"]:
-        """Return the mapped targets of the prefixes of sequences."""
-        targets = self.task.targets(x.flatten(0, -2))
-        if self.outrep is not None:
-            targets = self.outrep.forward(targets)
-        return targets.to(self.weights.dtype).view(x.shape)
-
-    def lengths(self, weights: Float[Tensor, " L"]) -> Int[Tensor, " B"]:
-        """Draw a length for each sequence of a batch, where a sequence is an example of one length only."""
-        return 1 + torch.multinomial(weights, self.batch, replacement=True, generator=self.places)
-
-
-class PrefixRegression:
-    """The losses [E] of an ensemble on the next batch: model e is trained on ``examples[e]``.
-
-    If prefixes cannot share a packed row (``Encoding.packs``), a sequence is an example of one length only. A map that
-    is learned with the models, ``outrep``, maps the targets in each step.
-
-    Under a curriculum, ``curriculum(step)`` returns the weights [E, L] of all models in each step, from 0 on. Without
-    one, the weights are those of the examples.
-    """
-
-    def __init__(
-        self,
-        model: nn.Module,
-        examples: Sequence[Examples],
-        device: torch.device | str = "cpu",
-        outrep: LearnedOutRep | None = None,
-        curriculum: Callable[[int], Float[Tensor, "E L"]] | None = None,
-    ):
-        self.model, self.examples, self.device, self.outrep = model, examples, device, outrep
-        self.curriculum, self.step = curriculum, 0
-        self._set_weights(torch.stack([each.weights for each in examples]))
-        self.batches = self._batches() if torch.device(device).type == "cpu" else self._batches_on_gpu()
 
     is_static = True
+
+    def __init__(self, model: nn.Module, configs: Sequence[NumbersRun], device: torch.device | str = "cpu"):
+        self.model, self.configs, self.device, self.step = model, configs, device, 0
+        outrep = getattr(model, "outrep", None)
+        self.learned = outrep if isinstance(outrep, LearnedOutRep) else None
+        self.inputs = [INPUTS.build(config.inputs) for config in configs]
+        self.symbols, self.places = (
+            [stream(config.data_seed, name) for config in configs] for name in ("training", "positions")
+        )
+        self._use_lengths(configs[0].train_length)
+        self.batches = self._draw_batches()
 
     def __call__(self, *inputs: Tensor | None) -> Float[Tensor, " E"]:
         x, target, weights, positions = cast(tuple[Tensor, ...], inputs or self.draw())
         output = self.model(x.long(), positions)
-        if self.outrep is None:
+        if self.learned is None:
             return weighted_mse(output, target, weights)
-        return weighted_mse(output, self.outrep.forward(target), weights) * self.outrep.loss_scale(target, weights)
+        return weighted_mse(output, self.learned.forward(target), weights) * self.learned.loss_scale(target, weights)
 
     def draw(self) -> tuple[Tensor | None, ...]:
         """Return symbols [E, B, L], targets, weights of the lengths, and positions, of the next step."""
         x, target = next(self.batches)
-        if self.curriculum is not None:
-            self._set_weights(self.curriculum(self.step))
+        first, encoding = self.configs[0], encoding_of(self.model)
+        if first.curriculum is not None:
+            longest = first.curriculum.find_longest(self.step, first.protocol.steps, first.train_length)
+            if longest != self.longest:
+                self._use_lengths(longest)
         self.step += 1
-        encoding = encoding_of(self.model)
-        positions, weights = None, self._scales
-        if not encoding.packs:
-            lengths = torch.stack([each.lengths(own) for each, own in zip(self.examples, self.weights, strict=True)])
-            places = [each.places for each in self.examples]
-            drawn = stack_positions(encoding, lengths + ENDS, x.shape[-1] + ENDS, places)
-            positions = cast(Tensor, drawn).to(self.device)
-            weights = nn.functional.one_hot(lengths - 1, x.shape[-1]).to(target)
-        return x, target, weights, positions
+        if encoding.packs:
+            return x, target, self.scales, None
+        lengths = 1 + torch.stack(
+            [
+                torch.multinomial(weights, x.shape[1], replacement=True, generator=places)
+                for weights, places in zip(self.weights, self.places, strict=True)
+            ]
+        )
+        positions = cast(Tensor, stack_positions(encoding, lengths + ENDS, x.shape[-1] + ENDS, self.places))
+        weights = nn.functional.one_hot(lengths - 1, x.shape[-1]).to(target)
+        return x, target, weights, positions.to(self.device)
 
-    def _set_weights(self, weights: Float[Tensor, "E L"]) -> None:
-        self.weights, self._scales = weights, weights.unsqueeze(1).to(self.device)
+    def _use_lengths(self, longest: int) -> None:
+        """Train on lengths up to ``longest``."""
+        weights = [length_weights(each.length_distribution, each.train_length, longest) for each in self.configs]
+        self.longest, self.weights = longest, torch.stack(weights)
+        self.scales = self.weights.unsqueeze(1).to(self.device)
 
-    def _batches(self):
-        while True:
-            samples = [each.draw() for each in self.examples]
-            yield from zip(*(torch.stack(parts, 1) for parts in zip(*samples, strict=True)), strict=True)
+    def _draw_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield the symbols [E, B, L] of each step and the mapped targets of their prefixes.
 
-    def _batches_on_gpu(self):
-        """Yield the same batches; symbols travel as bytes, and targets are computed for all models alike at once.
-
-        The targets of a user's own task or map are computed on the CPU, which their code may take for granted.
+        Symbols travel to a GPU as bytes. The targets of a user's own task or map are computed on the CPU, which their
+        code may take for granted.
         """
-        alike: dict[str, list[int]] = defaultdict(list)
-        for index, each in enumerate(self.examples):
-            alike[each.key].append(index)
+        on_cpu, first = torch.device(self.device).type == "cpu", self.configs[0]
+        batch, length = first.protocol.batch, first.train_length
+        steps = max(1, min(STEPS, SYMBOLS // (batch * length)))
+        alike: dict[str, list[int]] = defaultdict(list)  # models that have the same targets, which are computed at once
+        for index, config in enumerate(self.configs):
+            of_model = index if isinstance(getattr(self.model, "outrep", None), Chosen) else None
+            alike[json.dumps([config.task, config.outrep, of_model], sort_keys=True)].append(index)
+        groups = []
+        for indices in alike.values():
+            config = self.configs[indices[0]]
+            outrep = None if self.learned is not None else map_of(self.model, indices[0], config)
+            of_user = is_own(config.task["name"]) or is_own(config.outrep["name"])
+            groups.append((indices, TASKS.build(config.task), outrep, of_user))
         while True:
-            symbols = torch.stack([each.draw_symbols().byte() for each in self.examples])  # E S B L
-            x = symbols.pin_memory().to(self.device, non_blocking=True)
+            pairs = zip(self.inputs, self.symbols, strict=True)
+            symbols = torch.stack([inputs.draw(steps * batch, length, generator) for inputs, generator in pairs])
+            x = symbols if on_cpu else symbols.byte().pin_memory().to(self.device, non_blocking=True)
             targets = torch.empty(x.shape, dtype=self.weights.dtype, device=self.device)
-            for indices in alike.values():
-                first = self.examples[indices[0]]
-                of = (symbols if first.is_own else x)[indices]
-                targets[indices] = first.map_targets(of.long()).to(self.device)
-            yield from zip(x.transpose(0, 1), targets.transpose(0, 1), strict=True)
+            for indices, task, outrep, of_user in groups:
+                drawn = (symbols if of_user else x)[indices].long()
+                values = task.targets(drawn.flatten(0, 1))
+                values = values if outrep is None else outrep.forward(values)
+                targets[indices] = values.view(drawn.shape).to(targets)
+            steps_of = (each.unflatten(1, (steps, batch)).transpose(0, 1) for each in (x, targets))  # S E B L
+            yield from zip(*steps_of, strict=True)
 
 
 def weighted_mse(

@@ -10,8 +10,8 @@ from synthlab.errors import InputError
 from synthlab.models.encodings.base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.models.packing import ENDS, with_ends
-from synthlab.numbers.construction import data, module_of
-from synthlab.numbers.evaluation import rows_in_one_pass, run_in_passes
+from synthlab.numbers.evaluation import run_in_passes
+from synthlab.numbers.outrep import map_of
 from synthlab.numbers.run import NumbersRun
 from synthlab.rng import stream
 from synthlab.training.trained import Prediction, TrainedModel
@@ -19,10 +19,6 @@ from synthlab.training.trained import Prediction, TrainedModel
 
 class TrainedNumbers(TrainedModel):
     """A trained model that predicts a number: the mean, length or sum of a binary sequence."""
-
-    def build(self):
-        _, _, self._outrep = data(cast(NumbersRun, self.record.config))
-        return super().build()
 
     def limits(self):
         return 2, encoding_of(self.module).longest() - ENDS
@@ -35,7 +31,7 @@ class TrainedNumbers(TrainedModel):
     def respond(self, x, lengths):
         """Return predictions; outputs are clipped and inverted as in the tests."""
         positions = self._positions(lengths, x.shape[1])
-        outputs = run_in_passes(Member(self.module, 0), x, positions, rows_in_one_pass(x.shape[1]))
+        outputs = run_in_passes(Member(self.module, 0), x, positions, x.shape[1])
         return self._to_prediction(outputs.gather(1, lengths[:, None] - 1).squeeze(1))
 
     def tokens(self, x):
@@ -54,7 +50,6 @@ class TrainedNumbers(TrainedModel):
 
     def _to_prediction(self, output: Float[Tensor, " N"]) -> Prediction:
         """Return predictions from outputs in representation space."""
-        largest = cast(NumbersRun, self.record.config).evaluation.largest
-        learned = module_of(self.module)
-        outrep = self._outrep if learned is None else learned.member(0)
-        return Prediction(outrep.inverse(outrep.clip(output.double(), largest)), output)
+        config = cast(NumbersRun, self.record.config)
+        outrep = map_of(self.module, 0, config)
+        return Prediction(outrep.inverse(outrep.clip(output.double(), config.evaluation.largest)), output)

@@ -6,6 +6,7 @@ same inputs.
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import pandas as pd
@@ -16,9 +17,10 @@ from torch import Tensor, nn
 from synthlab.models.encodings.base import Encoding, encoding_of, stack_positions
 from synthlab.models.layers import Members
 from synthlab.rng import stream
-from synthlab.sequences.construction import build_problem
+from synthlab.runs.sources import is_own
 from synthlab.sequences.run import METRICS, SequencesRun, horizon_of
-from synthlab.sequences.task import Batch, SequenceTask, count_right, is_fully_right
+from synthlab.sequences.task import Batch, SequenceTask
+from synthlab.sequences.tasks import TASKS
 
 Z = 1.959963984540054  # quantile of the standard normal distribution, two-sided 95 %
 ENTRIES = 2**20  # attention logits of a head in one pass, to limit the memory of attention
@@ -33,19 +35,19 @@ class Scores(NamedTuple):
     tokens: Float[Tensor, "M N"]  # the number of its tokens that are right
     asked: Float[Tensor, "M N"]  # the number of its tokens
     loss: Float[Tensor, "M N"]  # their mean loss
-    said: Float[Tensor, "M N V"]  # the model's mean distribution at these tokens
-    wanted: Float[Tensor, "M N V"]  # the mean distribution of the right answer
+    predicted: Float[Tensor, "M N V"]  # the model's mean distribution at these tokens
+    expected: Float[Tensor, "M N V"]  # the mean distribution of the right answer
 
 
 class Outputs(NamedTuple):
     """Mean distributions over the vocabulary of V tokens at each of L lengths (Du et al., 2025, section 3).
 
-    ``said`` is the mean of the model's predictions, ``wanted`` that of the targets of the same sequences.
+    ``predicted`` is the mean of the model's predictions, ``expected`` that of the targets of the same sequences.
     """
 
     lengths: Sequence[int]
-    said: Float[Tensor, "L V"]
-    wanted: Float[Tensor, "L V"]
+    predicted: Float[Tensor, "L V"]
+    expected: Float[Tensor, "L V"]
 
     def shifts(self, first: int, last: int, config: SequencesRun) -> dict[str, float]:
         """Return the total variation distance of outputs at some lengths from those at trained lengths, 0 to 1.
@@ -55,56 +57,89 @@ class Outputs(NamedTuple):
         """
         trained = self._find_within(config.train_from or 1, config.train_length)
         here, there = self._find_within(first, last), trained[-math.ceil(len(trained) / 4) :]
-        pairs = {"shift": self.said, "target_shift": self.wanted}
+        pairs = {"shift": self.predicted, "target_shift": self.expected}
         return {name: (rows[here].mean(0) - rows[there].mean(0)).abs().sum().item() / 2 for name, rows in pairs.items()}
 
     def _find_within(self, first: int, last: int) -> list[int]:
         return [index for index, length in enumerate(self.lengths) if first <= length <= last]
 
 
-class Scorer:
-    """A scorer of models with ``encoding`` on examples of ``problem``.
+@torch.no_grad()
+def evaluate_models(
+    ensemble: nn.Module, indices: Sequence[int], configs: Sequence[SequencesRun]
+) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
+    """Return the ``METRICS`` at every length; and those of the training lengths and bins, with the horizon."""
+    first, models = configs[0], Members(ensemble, indices)
+    places = [stream(each.test_seed, "evaluation_positions") for each in configs]
+    # What the code of a user's task makes is on a CPU.
+    device = "cpu" if is_own(first.task["name"]) else models.device
+    score = partial(
+        score_examples, models, encoding_of(ensemble), TASKS.build(first.task), places=places, device=device
+    )
+    return [(metrics, by_bin(metrics, outputs, first)) for metrics, outputs in score_lengths(score, configs)]
 
-    Each of ``places`` generates the random positions of a model.
+
+def score_lengths(score: Callable[..., Scores], configs: Sequence[SequencesRun]) -> list[tuple[pd.DataFrame, Outputs]]:
+    """Return each model's ``METRICS`` at every length of the task, and the distributions of its outputs.
+
+    Lengths go up to ``test_length``. The sequences of a length are the same for every model of one seed, whatever its
+    test length. ``score`` returns the scores on examples of some lengths, drawn by a generator for each model.
     """
+    config, generators = configs[0], [stream(each.test_seed, "evaluation") for each in configs]
+    task, count = TASKS.build(config.task), config.evaluation.sequences
+    lengths = task.lengths(1, config.test_length)
+    measured, predicted, expected = [], [], []
+    for length in lengths:
+        scores = score(torch.full((count,), length), generators)
+        tokens = scores.tokens.sum(1) / scores.asked.sum(1)
+        measured.append(torch.stack((scores.exact.mean(1), tokens, scores.loss.mean(1)), 1))
+        predicted.append(scores.predicted.mean(1))
+        expected.append(scores.expected.mean(1))
+    results = []
+    for values, *both in zip(*(torch.stack(each, 1).cpu() for each in (measured, predicted, expected)), strict=True):
+        outputs, rows = Outputs(lengths, *both), []
+        for length, (exact, right, loss) in zip(lengths, values.tolist(), strict=True):
+            others = {"chance": task.chance(length), **outputs.shifts(length, length, config)}
+            rows.append({"length": length, **_row(exact, right, count, loss), **others})
+        results.append((pd.DataFrame(rows, columns=["length", *METRICS]), outputs))
+    return results
 
-    def __init__(
-        self,
-        models: Models,
-        encoding: Encoding,
-        problem: SequenceTask,
-        places: Sequence[torch.Generator],
-        device: torch.device | str = "cpu",
-    ):
-        self.models, self.encoding, self.problem, self.places = models, encoding, problem, places
-        self.device = device
 
-    @torch.no_grad()
-    def scores(self, lengths: Int[Tensor, " N"], generators: Sequence[torch.Generator]) -> Scores:
-        """Draw an example of each of ``lengths`` by the generator of each model, and score the models' predictions."""
-        width = self.problem.width(int(lengths.max()))
-        drawn = [self.problem.batch(lengths, width, generator) for generator in generators]
-        batch = Batch(*(torch.stack(parts) for parts in zip(*drawn, strict=True)))
-        rows = max(1, ENTRIES // width**2)
-        parts = [self._score(Batch(*part)) for part in zip(*(each.split(rows, 1) for each in batch), strict=True)]
-        return Scores(*(torch.cat(each, 1) for each in zip(*parts, strict=True)))
+@torch.no_grad()
+def score_examples(
+    models: Models,
+    encoding: Encoding,
+    task: SequenceTask,
+    lengths: Int[Tensor, " N"],
+    generators: Sequence[torch.Generator],
+    places: Sequence[torch.Generator],
+    device: torch.device | str = "cpu",
+) -> Scores:
+    """Draw an example of each of ``lengths`` by the generator of each model, and score the models' predictions.
 
-    def _score(self, batch: Batch) -> Scores:
-        models, rows, width = batch.tokens.shape
-        positions = stack_positions(self.encoding, batch.sizes, width, self.places)
-        batch = Batch(*(part.to(self.device) for part in batch))
-        logits = self.models(batch.tokens, positions).flatten(0, 1)
-        batch = Batch(*(part.flatten(0, 1) for part in batch))
-        right, losses = self.problem.right(logits, batch), self.problem.losses(logits, batch).double()
+    Each of ``places`` draws the random positions of a model with ``encoding``.
+    """
+    width = task.width(int(lengths.max()))
+    drawn = [task.batch(lengths, width, generator) for generator in generators]
+    examples = Batch(*(torch.stack(parts) for parts in zip(*drawn, strict=True)))
+    rows, scores = max(1, ENTRIES // width**2), []
+    for parts in zip(*(each.split(rows, 1) for each in examples), strict=True):
+        batch = Batch(*parts)
+        shape = batch.sizes.shape
+        positions = stack_positions(encoding, batch.sizes, width, places)
+        logits = models(batch.tokens.to(device), positions).flatten(0, 1)
+        batch = Batch(*(part.to(device).flatten(0, 1) for part in batch))
+        right, losses = task.right(logits, batch), task.losses(logits, batch).double()
         asked = batch.scored.double()
-        said, wanted = (
+        predicted, expected = (
             torch.einsum("btv,bt->bv", each.double(), asked) / asked.sum(1, keepdim=True)
-            for each in (self.problem.predict_distribution(logits), self.problem.target_distribution(batch))
+            for each in (task.predict_distribution(logits), task.target_distribution(batch))
         )
         loss = (losses * batch.scored).sum(1) / batch.scored.sum(1)
-        exact = is_fully_right(right, batch.scored).double()
-        scores = Scores(exact, count_right(right, batch.scored), asked.sum(1), loss, said, wanted)
-        return Scores(*(each.unflatten(0, (models, rows)) for each in scores))
+        exact, tokens = (right | ~batch.scored).all(1).double(), (right & batch.scored).sum(1).double()
+        found = Scores(exact, tokens, asked.sum(1), loss, predicted, expected)
+        scores.append([each.unflatten(0, shape) for each in found])
+    return Scores(*(torch.cat(each, 1) for each in zip(*scores, strict=True)))
 
 
 def measure_fit(ensemble: nn.Module, index: int, config: SequencesRun) -> float:
@@ -112,38 +147,11 @@ def measure_fit(ensemble: nn.Module, index: int, config: SequencesRun) -> float:
 
     Each call uses the same examples.
     """
-    problem, generator = build_problem(config.task), stream(config.data_seed, "calibration")
-    lengths = torch.tensor(problem.lengths(config.train_from or problem.shortest, config.train_length))
+    task, generator = TASKS.build(config.task), stream(config.data_seed, "calibration")
+    lengths = torch.tensor(task.lengths(config.train_from or task.shortest, config.train_length))
     drawn = lengths[torch.randint(len(lengths), (config.stop.sequences,), generator=generator)]
-    scorer = Scorer(Members(ensemble, [index]), encoding_of(ensemble), problem, [generator])
-    return scorer.scores(drawn, [generator]).exact.mean().item()
-
-
-def score_lengths(scorer: Scorer, configs: Sequence[SequencesRun]) -> list[tuple[pd.DataFrame, Outputs]]:
-    """Return each model's ``METRICS`` at every length of the task, and the distributions of its outputs.
-
-    Lengths go up to ``test_length``. The sequences of a length are the same for every model of one seed, whatever its
-    test length.
-    """
-    config, generators = configs[0], [stream(each.test_seed, "evaluation") for each in configs]
-    count = config.evaluation.sequences
-    lengths = scorer.problem.lengths(1, config.test_length)
-    chances = [scorer.problem.chance(length) for length in lengths]
-    measured, said, wanted = [], [], []
-    for length in lengths:
-        scores = scorer.scores(torch.full((count,), length), generators)
-        tokens = scores.tokens.sum(1) / scores.asked.sum(1)
-        measured.append(torch.stack((scores.exact.mean(1), tokens, scores.loss.mean(1)), 1))
-        said.append(scores.said.mean(1))
-        wanted.append(scores.wanted.mean(1))
-    results = []
-    for values, *both in zip(*(torch.stack(each, 1).cpu() for each in (measured, said, wanted)), strict=True):
-        outputs, rows = Outputs(lengths, *both), []
-        for length, chance, (exact, right, loss) in zip(lengths, chances, values.tolist(), strict=True):
-            shifts = outputs.shifts(length, length, config)
-            rows.append({"length": length, **_row(exact, right, count, loss), "chance": chance, **shifts})
-        results.append((pd.DataFrame(rows, columns=["length", *METRICS]), outputs))
-    return results
+    models, encoding = Members(ensemble, [index]), encoding_of(ensemble)
+    return score_examples(models, encoding, task, drawn, [generator], [generator]).exact.mean().item()
 
 
 def by_bin(metrics: pd.DataFrame, outputs: Outputs, config: SequencesRun) -> pd.DataFrame:

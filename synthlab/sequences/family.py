@@ -1,33 +1,31 @@
-"""The family of sequence tasks: its runs are completed, trained and tested here (see ``training.family.Family``)."""
+"""The family of sequence tasks: its runs are completed, built and trained here (see ``training.family.Family``)."""
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import Any, cast
 
-import pandas as pd
 from torch import nn
 
 from synthlab.errors import InputError
-from synthlab.models.building import build_encoding
-from synthlab.models.encodings.base import encoding_of
+from synthlab.models.building import build_encoding, build_ensemble
+from synthlab.models.encodings import ENCODINGS
 from synthlab.models.language_model import MODELS
 from synthlab.models.laws import Law, check_laws, measure_model
-from synthlab.models.layers import Members
 from synthlab.positions.samplers import SAMPLERS
 from synthlab.rng import stream
-from synthlab.runs.registry import complete_members
-from synthlab.runs.sources import is_own
-from synthlab.sequences.construction import GROUPS, build_models, build_problem
-from synthlab.sequences.evaluation import Scorer, by_bin, measure_fit, score_lengths
+from synthlab.runs.registry import Registry, complete_members
+from synthlab.sequences.evaluation import evaluate_models, measure_fit
 from synthlab.sequences.objective import AnswerLoss
 from synthlab.sequences.run import SequencesRun
 from synthlab.sequences.task import SequenceTask
+from synthlab.sequences.tasks import TASKS
 from synthlab.sequences.trained import TrainedSequences
 from synthlab.storage.records import Record
 from synthlab.training.family import Family
 from synthlab.training.loop import Observer, Training, train_ensemble
 from synthlab.training.stopping import find_stopped_step, train_until_fit
+
+GROUPS: dict[str, Registry[Any]] = {"task": TASKS, "encoding": ENCODINGS, "model": MODELS, "positions": SAMPLERS}
 
 
 def complete(config: SequencesRun) -> SequencesRun:
@@ -41,25 +39,19 @@ def complete(config: SequencesRun) -> SequencesRun:
     if fills_factor:
         given["positions"] = {**config.positions, "factor": 2}  # a placeholder: the final factor depends on the task
     members = complete_members(GROUPS, given)
-    problem = build_problem(members["task"])
+    task = TASKS.build(members["task"])
     if fills_factor:  # the ratio of the longest test sequences to the longest training sequences, in tokens
-        ratio = problem.width(config.test_length) / problem.width(config.train_length)
+        ratio = task.width(config.test_length) / task.width(config.train_length)
         members["positions"]["factor"] = max(1, math.ceil(ratio))
-    filled: dict[str, Any] = {"train_from": problem.shortest if config.train_from is None else config.train_from}
+    filled: dict[str, Any] = {"train_from": task.shortest if config.train_from is None else config.train_from}
     if config.bins is None:
         bins = default_bins(config.train_length, config.test_length)
-        filled["bins"] = [each for each in bins if problem.lengths(*each)]
+        filled["bins"] = [each for each in bins if task.lengths(*each)]
     config = config.model_copy(update=members | filled)
-    _check_lengths(config, problem)
-    _check_bins(config, problem)
-    _check_positions(config, problem)
+    _check_lengths(config, task)
+    _check_positions(config, task)
     check_laws(config, lambda: measure_laws(config))
     return config
-
-
-def measure_laws(config: SequencesRun) -> Iterator[Law]:
-    """Yield the laws that the encoding and the model of a run keep, as ``models.laws`` measures them."""
-    yield from measure_model(build_models([config]), build_problem(config.task).vocabulary)
 
 
 def default_bins(train_length: int, test_length: int) -> list[list[int]]:
@@ -68,65 +60,58 @@ def default_bins(train_length: int, test_length: int) -> list[list[int]]:
     return [[start, min(start + train_length - 1, test_length)] for start in starts]
 
 
-def _check_lengths(config: SequencesRun, problem: SequenceTask) -> None:
-    """Raise InputError for lengths that the task does not have, and if there are none to train or test on."""
-    name, first = config.task["name"], cast(int, config.train_from)
-    has = f"from {problem.shortest} {'on' if math.isinf(problem.longest) else f'to {problem.longest:g}'}"
-    for field in ("train_length", "test_length", "train_from"):
-        length = getattr(config, field)
-        if not problem.shortest <= length <= problem.longest:
-            raise InputError(f"{field}={length}: task={name} has lengths {has}")
-    if first > config.train_length:
-        raise InputError(f"train_from={first}: must be at most train_length={config.train_length}")
-    if not problem.lengths(first, config.train_length):
-        raise InputError(f"train_length={config.train_length}: task={name} has no length from {first} to that")
-    if not problem.lengths(first, min(config.train_length, config.test_length)):
-        reach = f"must reach the training lengths, from train_from={first} on"
-        raise InputError(f"test_length={config.test_length}: {reach}")
-    start = config.curriculum.start
-    if start is not None and not problem.lengths(first, start):
-        raise InputError(f"curriculum.start={start}: task={name} has no length from train_from={first} to that")
-
-
-def _check_bins(config: SequencesRun, problem: SequenceTask) -> None:
-    """Raise InputError for bins that are empty or overlap, or have training lengths or untested lengths."""
-    trained = f"train_from={config.train_from} to train_length={config.train_length}"
+def _check_lengths(config: SequencesRun, task: SequenceTask) -> None:
+    """Raise InputError for lengths that the task does not have, and bins without a test length beyond training."""
+    name, first, last = config.task["name"], cast(int, config.train_from), config.train_length
+    reached = {
+        "train_length": last,
+        "test_length": config.test_length,
+        "curriculum.start": config.curriculum.start,
+    }
+    for field, length in reached.items():
+        if length is not None and (length > task.longest or not task.lengths(first, min(length, last))):
+            raise InputError(
+                f"{field}={length}: task={name} has no training length up to that, from train_from={first} to "
+                f"train_length={last}, or ends before; it has lengths from {task.shortest} to {task.longest:g}"
+            )
     for low, high in config.bins or []:
-        told = f"bins={[low, high]}"
-        if low > high or high > config.test_length:
-            raise InputError(f"{told}: must be a first and a last length, at most test_length={config.test_length}")
-        if low <= config.train_length and high >= cast(int, config.train_from):
-            raise InputError(f"{told}: must not contain training lengths, which are {trained}")
-        if not problem.lengths(low, high):
-            raise InputError(f"{told}: task={config.task['name']} has no length in it")
-    for (_, high), (low, last) in pairwise(sorted(config.bins or [])):
-        if low <= high:
-            raise InputError(f"bins={[low, last]}: overlaps the range that ends at {high}")
+        is_trained = low <= last and high >= first
+        if not low <= high <= config.test_length or is_trained or not task.lengths(low, high):
+            raise InputError(
+                f"bins={[low, high]}: must be a first and a last length of task={name}, at most "
+                f"test_length={config.test_length}, and contain no training length, from {first} to {last}"
+            )
 
 
-def _check_positions(config: SequencesRun, problem: SequenceTask) -> None:
+def _check_positions(config: SequencesRun, task: SequenceTask) -> None:
     """Raise InputError for encodings and samplers that cannot give positions to padded or to the longest rows."""
-    encoding, name = build_encoding(MODELS, config), config.encoding["name"]
+    encoding, name, chosen = build_encoding(MODELS, config), config.encoding["name"], config.positions["name"]
     if encoding is None:
         return
+    sampler, trained = SAMPLERS.build(config.positions), task.width(config.train_length)
+    needed = max(trained, task.width(config.test_length), sampler.reach(trained))
     if not (encoding.packs or encoding.draws_positions):
         raise InputError(f"encoding={name}: depends on the length of the text, but a row here has many lengths")
-    trained, tested = problem.width(config.train_length), problem.width(config.test_length)
-    chosen, sampler = config.positions["name"], SAMPLERS.build(config.positions)
     if encoding.draws_positions and chosen != "contiguous":
         raise InputError(f"positions={chosen}: encoding={name} draws positions itself; choose contiguous")
     if sampler.text_length(trained) is not None:
         raise InputError(f"positions={chosen}: gathers windows from longer texts, which this task does not have")
-    available = encoding.longest()
-    if max(trained, tested) > available:
+    if needed > encoding.longest():
         raise InputError(
-            f"encoding={name}: has {available:g} positions; sequences of lengths up to "
-            f"{max(config.train_length, config.test_length)} have {max(trained, tested)} tokens"
+            f"encoding={name}: has {encoding.longest():g} positions; train_length={config.train_length}, "
+            f"test_length={config.test_length} and positions={chosen} need {needed}"
         )
-    if sampler.reach(trained) > available:
-        raise InputError(
-            f"positions={chosen}: gives positions up to {sampler.reach(trained) - 1}; encoding={name} has {available:g}"
-        )
+
+
+def measure_laws(config: SequencesRun) -> Iterator[Law]:
+    """Yield the laws that the encoding and the model of a run keep, as ``models.laws`` measures them."""
+    yield from measure_model(build_models([config]), TASKS.build(config.task).vocabulary)
+
+
+def build_models(configs: Sequence[SequencesRun]) -> nn.Module:
+    """Initialize the models of runs of one shape, as one ensemble. Raises InputError for sizes that do not fit."""
+    generators = [stream(config.weight_seed, "initial") for config in configs]
+    return build_ensemble(MODELS, configs, generators, TASKS.build(configs[0].task).vocabulary)
 
 
 def train_models(
@@ -142,18 +127,6 @@ def train_models(
         return measure_fit(ensemble, index, configs[index]) >= exact
 
     return train_until_fit(ensemble, configs, objective, stop.every, fits, observe)
-
-
-def evaluate_models(
-    ensemble: nn.Module, indices: Sequence[int], configs: Sequence[SequencesRun]
-) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
-    """Return the ``METRICS`` at every length; and those of the training lengths and bins, with the horizon."""
-    first, models = configs[0], Members(ensemble, indices)
-    places = [stream(each.test_seed, "evaluation_positions") for each in configs]
-    # What the code of a user's task makes is on a CPU.
-    device = "cpu" if is_own(first.task["name"]) else models.device
-    scorer = Scorer(models, encoding_of(ensemble), build_problem(first.task), places, device)
-    return [(metrics, by_bin(metrics, outputs, first)) for metrics, outputs in score_lengths(scorer, configs)]
 
 
 def open_model(record: Record, step: int | None = None) -> TrainedSequences:

@@ -10,10 +10,9 @@ from synthlab.errors import InputError
 from synthlab.models.encodings.base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.rng import stream
-from synthlab.sequences.answers import AnswerTask
-from synthlab.sequences.construction import build_problem
 from synthlab.sequences.run import SequencesRun
-from synthlab.sequences.task import SequenceTask
+from synthlab.sequences.task import AnswerTask, SequenceTask
+from synthlab.sequences.tasks import TASKS
 from synthlab.training.trained import Prediction, TrainedModel
 
 
@@ -26,16 +25,16 @@ class TrainedSequences(TrainedModel):
     """
 
     @property
-    def problem(self) -> SequenceTask:
+    def task(self) -> SequenceTask:
         """The task."""
-        return build_problem(cast(SequencesRun, self.record.config).task)
+        return TASKS.build(cast(SequencesRun, self.record.config).task)
 
     def limits(self):
-        added = 2 if isinstance(self.problem, AnswerTask) else 1  # begin, and the separator after a prompt
-        return len(self.problem.symbols), encoding_of(self.module).longest() - added
+        added = 2 if isinstance(self.task, AnswerTask) else 1  # begin, and the separator after a prompt
+        return len(self.task.symbols), encoding_of(self.module).longest() - added
 
     def encode(self, text):
-        known = {symbol: token for token, symbol in enumerate(self.problem.symbols)}
+        known = {symbol: token for token, symbol in enumerate(self.task.symbols)}
         words = text.split() if " " in text or any(len(symbol) > 1 for symbol in known) else list(text)
         for word in words:
             if word not in known:
@@ -53,10 +52,10 @@ class TrainedSequences(TrainedModel):
 
     def prediction(self, outputs):
         output, logits = outputs[:, -1], outputs[:, -1].double()
-        return Prediction(logits.softmax(-1) if isinstance(self.problem, AnswerTask) else logits.sigmoid(), output)
+        return Prediction(logits.softmax(-1) if isinstance(self.task, AnswerTask) else logits.sigmoid(), output)
 
     def token_text(self, token):
-        return self.problem.written(token)
+        return self.task.written(token)
 
     @torch.no_grad()
     def answers(self, sequences: Any, most: int = 1000) -> list[str]:
@@ -66,8 +65,8 @@ class TrainedSequences(TrainedModel):
             InputError: As ``predict`` raises it; or the task is a formal language, which has no answers, or an answer
                 is too long for the encoding.
         """
-        problem = self.problem
-        if not isinstance(problem, AnswerTask):
+        task = self.task
+        if not isinstance(task, AnswerTask):
             raise InputError(f"task={self.record.config.task['name']}: a formal language has no answers")
         x, lengths = self._symbols(sequences)
         found = []
@@ -78,18 +77,18 @@ class TrainedSequences(TrainedModel):
                     encoding = self.record.config.encoding["name"]
                     raise InputError(f"sequences: an answer goes beyond the positions of encoding={encoding}")
                 token = int(self._logits(row)[0, -1].argmax())
-                if token == problem.end:
+                if token == task.end:
                     break
-                said.append(problem.written(token))
+                said.append(task.written(token))
                 row = torch.cat((row, torch.tensor([[token]])), 1)
             found.append(" ".join(said))
         return found
 
     def _make_prompt(self, x: Int[Tensor, "N L"]) -> Int[Tensor, "N T"]:
         """Return begin and the symbols; of a prompt, with the separator."""
-        problem = self.problem
-        begin, separator = (torch.full((len(x), 1), token) for token in (problem.begin, problem.separator))
-        return torch.cat((begin, x, separator) if isinstance(problem, AnswerTask) else (begin, x), 1)
+        task = self.task
+        begin, separator = (torch.full((len(x), 1), token) for token in (task.begin, task.separator))
+        return torch.cat((begin, x, separator) if isinstance(task, AnswerTask) else (begin, x), 1)
 
     def _logits(self, row: Int[Tensor, "N T"]) -> Float[Tensor, "N T V"]:
         return Member(self.module, 0)(row, self._positions(row))

@@ -5,7 +5,7 @@ import torch
 from classroom.viewer import Viewer
 from support.configs import QUICK, config
 from synthlab import run
-from synthlab.numbers.construction import build_models
+from synthlab.numbers.family import build_models
 from synthlab.training.execution import fit
 
 LONGEST = QUICK["test_length"]

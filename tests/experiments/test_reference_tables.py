@@ -10,9 +10,8 @@ from synthlab.finetuning.patterns import PATTERNS
 from synthlab.language.languages import TASKS as LANGUAGES
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Encoding
-from synthlab.numbers.inputs import INPUTS
 from synthlab.numbers.outrep import OUTREPS
-from synthlab.numbers.tasks import TASKS
+from synthlab.numbers.tasks import INPUTS, TASKS
 from synthlab.positions.samplers import SAMPLERS
 from synthlab.sequences.tasks import TASKS as SEQUENCES
 

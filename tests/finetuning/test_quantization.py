@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from synthlab.finetuning.quantization import BLOCK, nearest_normal_float, normal_float_levels
+from synthlab.finetuning.adapters import BLOCK, nearest_normal_float, normal_float_levels
 
 # Dettmers et al., 2023, appendix E.
 PUBLISHED = [

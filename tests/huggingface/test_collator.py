@@ -8,8 +8,7 @@ import torch
 from support import hf, language_models
 from support.language_models import labelled, texts, tiny
 from synthlab.errors import InputError
-from synthlab.positions.cream import Cream
-from synthlab.positions.samplers import PoSE, RandPos
+from synthlab.positions.samplers import Cream, PoSE, RandPos
 
 pytestmark = pytest.mark.slow
 

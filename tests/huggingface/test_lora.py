@@ -6,7 +6,7 @@ import torch
 from support import hf
 from support.language_models import KINDS, LENGTH, texts, tiny
 from synthlab.errors import InputError
-from synthlab.finetuning.quantization import nearest_normal_float
+from synthlab.finetuning.adapters import nearest_normal_float
 
 pytestmark = pytest.mark.slow
 

@@ -7,10 +7,9 @@ import torch
 
 from support import hf
 from support.language_models import KINDS, LENGTH, labelled, logged, texts, tiny, trainer
-from synthlab.longshort.divergence import DISTANCES
+from synthlab.longshort.misalignment import DISTANCES
 from synthlab.longshort.windows import both_contexts
-from synthlab.positions.cream import Cream
-from synthlab.positions.samplers import ClexPositions
+from synthlab.positions.samplers import ClexPositions, Cream
 
 pytestmark = pytest.mark.slow
 

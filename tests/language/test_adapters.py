@@ -3,10 +3,8 @@
 import torch
 
 from support.configs import small
-from synthlab.finetuning.adapters import AdaptedModel, LoRA
-from synthlab.finetuning.quantization import nearest_normal_float
-from synthlab.language.construction import build_adapters, build_extension, build_models
-from synthlab.language.family import train_models
+from synthlab.finetuning.adapters import AdaptedModel, LoRA, nearest_normal_float
+from synthlab.language.training import build_adapters, build_extension, build_models, train_models
 from synthlab.training.execution import execute
 
 LATER = ("extension=pi", "finetune.steps=4", "finetune.lr=0.05", "task=hidden_markov")

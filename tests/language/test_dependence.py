@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from support.configs import small
-from synthlab.language.construction import build_extension, build_models
-from synthlab.language.family import evaluate_models, train_models
+from synthlab.language.evaluation import evaluate_models
 from synthlab.language.objective import WindowLoss
+from synthlab.language.training import build_extension, build_models, train_models
 from synthlab.models.encodings import ENCODINGS
 from synthlab.runs.composition import conf_dir
 from synthlab.training.execution import execute
@@ -28,9 +28,9 @@ def depends(*overrides: str) -> torch.Tensor:
     ensemble = build_models([config])
     if config.extension is not None:
         ensemble.encoding = build_extension([config])
-    objective = WindowLoss(ensemble, [config], TOKENS)
+    objective = WindowLoss(ensemble, [config])
     x = torch.arange(TOKENS).view(1, 1, -1)
-    positions, _ = objective._positions(x, [0])
+    positions, *_ = objective._draw_positions([0])
     outputs = objective.answer(x, positions)
     weights = torch.randn(outputs.shape[-1], generator=torch.Generator().manual_seed(0))
     answers = (outputs[0, 0] * weights).sum(-1)

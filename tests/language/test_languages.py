@@ -83,7 +83,6 @@ def test_drawn_tokens_are_as_likely_as_predicted(name):
     ("name", "changes", "message"),
     [
         ("recall", {"facts": 0.7, "questions": 0.6}, "task.facts=0.7: "),
-        ("recall", {"keys": 500, "values": 500}, "task.keys=500: "),
         ("tracking", {"facts": 0.2, "questions": 0.3, "links": 0.6}, "task.links=0.6: "),
         ("tracking", {"keys": 4, "values": 2}, "task.keys=4: "),
     ],

@@ -7,11 +7,10 @@ from torch.nn import functional as F
 
 from support.configs import small
 from support.records import opened
-from synthlab.language.construction import build_extension, build_models
 from synthlab.language.evaluation import by_context
-from synthlab.language.family import train_models
 from synthlab.language.languages import TASKS
 from synthlab.language.run import LanguageRun
+from synthlab.language.training import build_extension, build_models, train_models
 from synthlab.models.layers import Member, Members
 from synthlab.rng import stream
 

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from support.configs import small
-from synthlab.language import pretraining
+from synthlab.language import training
 from synthlab.training.execution import execute, execute_together
 
 FINETUNED = ("encoding=rope", "extension=yarn", "alignment.windows=2", "finetune.steps=2")
@@ -12,7 +12,7 @@ FINETUNED = ("encoding=rope", "extension=yarn", "alignment.windows=2", "finetune
 
 @pytest.fixture(autouse=True)
 def _none_kept(monkeypatch):
-    monkeypatch.setattr(pretraining, "_cache", pretraining.OrderedDict())
+    monkeypatch.setattr(training, "_cache", {})
 
 
 def tables(record):
@@ -22,11 +22,11 @@ def tables(record):
 def test_a_shared_first_training_changes_nothing():
     first, second = small(*FINETUNED), small(*FINETUNED, "alignment.alpha=0.5")
     alone = tables(execute(second))
-    pretraining._cache.clear()
+    training._cache.clear()
     execute(first)
-    assert len(pretraining._cache) == 1
+    assert len(training._cache) == 1
     shared = tables(execute(second))
-    assert len(pretraining._cache) == 1
+    assert len(training._cache) == 1
     for expected, found in zip(alone, shared, strict=True):
         pd.testing.assert_frame_equal(expected, found, check_exact=True)
 
@@ -37,7 +37,7 @@ def test_an_ensemble_trains_each_seed_once():
     ]
     watched = []
     records = execute_together(configs, lambda step, losses: watched.append((step, losses)))
-    assert len(pretraining._cache) == 2
+    assert len(training._cache) == 2
     assert [step for step, _ in watched] == records[0].training["step"].tolist()
     for index, record in enumerate(records):
         assert [losses[index] for _, losses in watched] == record.training["loss"].tolist()

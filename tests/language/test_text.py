@@ -67,16 +67,7 @@ def test_windows_longer_than_the_part_are_refused(book, held_out, length):
         text(book).draw(1, length + 1, stream(0, "training"), held_out)
 
 
-@pytest.mark.parametrize(
-    ("path", "message"),
-    [
-        ("empty", "task.path=empty: is empty"),
-        ("short", "task.path=short: must have two bytes or more for training"),
-    ],
-)
-def test_a_file_without_text_is_refused(tmp_path, monkeypatch, path, message):
-    monkeypatch.chdir(tmp_path)
-    Path("empty").touch()
-    Path("short").write_bytes(b"x")
-    with pytest.raises(InputError, match=f"^{message}"):
-        text(path)
+def test_an_empty_file_is_refused(tmp_path):
+    (tmp_path / "empty").touch()
+    with pytest.raises(InputError, match="^task.path=.*empty: is empty"):
+        text(tmp_path / "empty")

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from support.configs import small
 from support.facts import enumerated
 from support.frequencies import assert_drawn_from, assert_uniform
-from synthlab.language import family
-from synthlab.language.construction import build_models
-from synthlab.language.languages.tracking import Tracking
+from synthlab.language.evaluation import evaluate_models
+from synthlab.language.languages.recall import Tracking
+from synthlab.language.training import build_models
 from synthlab.rng import stream
 
 TINY = {"keys": 5, "values": 2, "fillers": 1, "facts": 0.2, "questions": 0.3, "links": 0.3}
@@ -117,7 +117,7 @@ def test_questions_are_uniform():
 
 def test_each_kind_is_measured_at_every_depth_and_length():
     config = small("task=tracking", "evaluation.lengths=[0.1,2.5]", "evaluation.depths=[0,1]")
-    _, outputs = family.evaluate_models(build_models([config]), [0], [config])[0]
+    _, outputs = evaluate_models(build_models([config]), [0], [config])[0]
     names = {"accuracy": 2, "answer_loss": 2, "needle": 2, "needle_loss": 2, "tracking": 3, "tracking_loss": 3}
     asked = {f"{name}@{length}@{depth}" for name, least in names.items() for length in (least, 20) for depth in (0, 1)}
     assert {column for column in outputs if "@" in column} == asked

@@ -6,8 +6,7 @@ import torch
 from support.frequencies import generator
 from support.token_models import Everything, Suffixes, texts
 from synthlab.errors import InputError
-from synthlab.longshort.divergence import divergence
-from synthlab.longshort.misalignment import Estimate, last_logits, misalignment
+from synthlab.longshort.misalignment import Estimate, divergence, last_logits, misalignment
 
 
 def test_an_estimate_by_hand():

@@ -6,10 +6,10 @@ import torch
 from experiments.long_short_alignment.scalar import measure_misalignment as scalar_misalignment
 from support.configs import small
 from support.frequencies import generator
-from synthlab.language.construction import build_models
 from synthlab.language.evaluation import suffixes
 from synthlab.language.languages import TASKS
 from synthlab.language.objective import WindowLoss, random_positions
+from synthlab.language.training import build_models
 from synthlab.longshort.misalignment import last_logits, misalignment
 from synthlab.longshort.regularizer import aligned_loss
 from synthlab.models.encodings import ENCODINGS
@@ -36,7 +36,7 @@ def test_equal_windows_have_no_excess(name):
     config = small(f"encoding={name}")
     ensemble, x = build_models([config]), TASKS.build(config.task).draw(20, 8, generator(), held_out=True)
     draws = ensemble.encoding.draws_positions
-    positions = random_positions(ensemble.encoding, x, generator(1)) if draws else None
+    positions = random_positions(ensemble.encoding, *x.shape, generator(1)) if draws else None
     with torch.no_grad():
         found = misalignment(Member(ensemble, 0), x, 8, 8, generator(2), positions=positions)
     assert found.excess.value == pytest.approx(0, abs=1e-9)
@@ -61,7 +61,7 @@ def test_drawn_positions_are_measured_under_one_draw():
         return by_position(tokens[0] % 5, where[0]).unsqueeze(0)
 
     def drawing(tokens):
-        return random_positions(encoding, tokens[0], places).unsqueeze(0)
+        return random_positions(encoding, *tokens[0].shape, places).unsqueeze(0)
 
     places = stream(0, "evaluation_positions")
     found = suffixes(decided, language, [config], drawing)[0]
@@ -90,7 +90,7 @@ def test_the_regularizer_compares_under_one_draw():
     losses = []
     for each in (config, plain):
         ensemble = build_models([each])
-        objective = WindowLoss(ensemble, [each], each.train_length)
+        objective = WindowLoss(ensemble, [each])
 
         objective.model = Decided(ensemble.encoding, TASKS.build(config.task).vocabulary)
         losses.append(objective())

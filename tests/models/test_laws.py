@@ -12,8 +12,8 @@ from synthlab.models import laws
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.language_model import LanguageModel
 from synthlab.models.laws import measure_model
+from synthlab.numbers.family import measure_map
 from synthlab.numbers.outrep import OUTREPS
-from synthlab.numbers.outrep.laws import measure_map
 from synthlab.rng import stream
 from synthlab.runs.run import resolve
 

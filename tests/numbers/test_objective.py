@@ -3,11 +3,7 @@ import torch
 
 from support.configs import config
 from support.models import model
-from synthlab.numbers.family import make_objective
-from synthlab.numbers.inputs import Bernoulli
-from synthlab.numbers.objective import Examples, PrefixRegression, length_weights, weighted_mse
-from synthlab.numbers.outrep import OUTREPS
-from synthlab.numbers.tasks import TASKS
+from synthlab.numbers.objective import PrefixRegression, length_weights, weighted_mse
 
 
 def test_length_weights_by_hand():
@@ -26,20 +22,22 @@ def test_weighted_mse_by_hand():
     assert weighted_mse(output, target, torch.tensor([[[1.0, 0.0], [0.0, 1.0]]] * 2)).tolist() == [5.0, 5.0]
 
 
+class OneReadout(torch.nn.Module):
+    """Answers with the number of distinct positions it was given, at every prefix."""
+
+    encoding = model("randomized").encoding
+
+    def forward(self, x, positions):
+        self.counts = torch.tensor([len(set(row)) for row in positions[0].tolist()])
+        return self.counts[None, :, None].expand(x.shape).float()
+
+
 def test_drawn_positions_make_rows_of_one_length():
-    class OneReadout(torch.nn.Module):
-        """Answers with the number of distinct positions it was given, at every prefix."""
-
-        encoding = model("randomized").encoding
-
-        def forward(self, x, positions):
-            counts = torch.tensor([len(set(row)) for row in positions[0].tolist()], dtype=torch.float32)
-            return counts[None, :, None].expand(x.shape)
-
     # A prefix of k symbols has k + 2 positions, so the length task is answered with an error of 2 at every row.
-    weights = length_weights("uniform", 6)
-    examples = Examples(TASKS["length"](), Bernoulli(p=0.5), OUTREPS["identity"](shift=0.0), 8, weights, seed=0)
-    assert PrefixRegression(OneReadout(), [examples])().item() == 4.0
+    assert PrefixRegression(OneReadout(), [config("task=length", "encoding=randomized")])().item() == 4.0
+    model, growing = OneReadout(), ("curriculum.start=3", "curriculum.until=1", "protocol.batch=64")
+    PrefixRegression(model, [config("task=length", "encoding=randomized", *growing)])()
+    assert model.counts.unique().tolist() == [3, 4, 5]
 
 
 def test_curriculum_by_hand():
@@ -52,9 +50,7 @@ def test_curriculum_by_hand():
             return torch.zeros(x.shape)
 
     run = config("task=length", "curriculum.start=1", "curriculum.until=0.5", "protocol.steps=8")
-    step = make_objective(Zero(), [run])
+    step = PrefixRegression(Zero(), [run])
     # 1 + 9 step / 4, rounded down, is the longest of the lengths; the mean of k^2 up to n is (n + 1) (2n + 1) / 6
     expected = [(n + 1) * (2 * n + 1) / 6 for n in (1, 3, 5, 7, 10, 10)]
     assert [step().item() for _ in expected] == pytest.approx(expected)
-    drawn = Examples(TASKS["length"](), Bernoulli(p=0.5), OUTREPS["identity"](shift=0.0), 64, torch.ones(10) / 10, 0)
-    assert drawn.lengths(length_weights("uniform", 10, 3)).unique().tolist() == [1, 2, 3]

@@ -91,11 +91,6 @@ def test_clipping(config, z, largest):
         assert torch.equal(clipped, tensor(z))
 
 
-@pytest.mark.parametrize(("z", "expected"), [(-0.01, 0.1), (0.0, 0.1), (0.05, 0.1), (0.2, 0.2), (3.0, 3.0)])
-def test_clipping_of_rsqrt_by_hand(z, expected):
-    assert built({"name": "rsqrt", "shift": 0.0}).clip(tensor(z), largest=100.0).item() == pytest.approx(expected)
-
-
 @maps
 def test_default_shift_reaches_the_domain(config):
     outrep = built(config)
@@ -161,7 +156,6 @@ CHOSEN = {"name": "chosen", "shift": None, "held_out": 0.2}
     [
         ({"name": "power", "shift": 0.0, "p": 0.0}, "outrep.p=0: "),
         (CHAIN | {"start": 1.0, "knots": [1, 2, 2, 4]}, "outrep.knots="),
-        (CHOSEN | {"candidates": ["log", "log"]}, "must be different maps"),
         (CHOSEN | {"candidates": ["log", {"name": "box_cox", "start": 1.0}]}, "box_cox start=1.0: "),
     ],
 )

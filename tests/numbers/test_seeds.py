@@ -4,7 +4,7 @@ import pytest
 
 from support.configs import config
 from synthlab.errors import InputError
-from synthlab.numbers.construction import build_models
+from synthlab.numbers.family import build_models
 from synthlab.numbers.run import NumbersRun
 from synthlab.sweeps.sweep_grid import grid
 from synthlab.training.execution import execute

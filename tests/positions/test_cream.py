@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from support.frequencies import assert_drawn_from, assert_uniform, generator
-from synthlab.positions.cream import Cream
+from synthlab.positions.samplers import Cream
 
 SETTINGS = {"factor": 4, "sigma": 3.0, "continuity": 4, "shared": 1, "limits": "clamped", "text": None}
 ALWAYS_LONG = {"continuity": 1000}

@@ -32,7 +32,7 @@ class Recorder(torch.nn.Module):
 
 def recorded(configs, steps=2):
     model = Recorder()
-    objective = WindowLoss(model, configs, configs[0].train_length)
+    objective = WindowLoss(model, configs)
     losses = [objective() for _ in range(steps)]
     return losses, [torch.stack(parts) for parts in zip(*model.seen, strict=True)]
 
@@ -56,7 +56,7 @@ def test_tokens_come_from_their_places(settings):
 def test_contiguous_windows_keep_their_tokens(name):
     _, (tokens, positions) = recorded([small(f"positions={name}")])
     model = Recorder()
-    objective = WindowLoss(model, [small()], 8)
+    objective = WindowLoss(model, [small()])
     for found in tokens:
         objective()
         assert torch.equal(found, model.seen[-1][0])
@@ -80,7 +80,7 @@ def test_each_model_of_an_ensemble_reads_what_it_reads_alone(settings):
 def test_both_windows_of_a_text_have_the_same_positions(name):
     model = Recorder()
     config = small(f"positions={name}", "alignment.windows=2", "alignment.alpha=0.1")
-    WindowLoss(model, [config], 8)()
+    WindowLoss(model, [config])()
     (first, one), (second, other) = model.seen
     assert torch.equal(one, other)
     assert not torch.equal(first, second)
@@ -91,5 +91,5 @@ def test_a_first_training_before_another_has_no_sampler():
     config = small("positions=pose", "positions.text=3", "extension=pi", "finetune.steps=2")
     assert config.pretraining == small("extension=pi", "finetune.steps=2").pretraining
     model = Recorder()
-    WindowLoss(model, [config], 8, last=False)()
+    WindowLoss(model, [config])()
     assert model.seen[0][1] is None

@@ -8,7 +8,7 @@ from support.configs import composed
 from synthlab.errors import InputError, UnknownFamily
 from synthlab.finetuning.patterns import PATTERNS
 from synthlab.language.languages import TASKS as LANGUAGES
-from synthlab.numbers.construction import GROUPS
+from synthlab.numbers.family import GROUPS
 from synthlab.numbers.tasks import TASKS
 from synthlab.positions.samplers import SAMPLERS
 from synthlab.runs.composition import Composer, compose, to_overrides

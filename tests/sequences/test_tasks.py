@@ -7,8 +7,8 @@ import torch
 from sequences.by_hand import REFERENCE, SMALL
 
 from support.frequencies import assert_uniform
-from synthlab.sequences.answers import AnswerTask, Pairs
-from synthlab.sequences.task import count_right, is_fully_right
+from synthlab.errors import InputError
+from synthlab.sequences.task import AnswerTask, Pairs
 from synthlab.sequences.tasks import TASKS
 
 ANSWERS = [name for name in TASKS if issubclass(TASKS[name], AnswerTask)]
@@ -115,7 +115,23 @@ def test_a_row_by_hand():
     says = [row[where].tolist() for row, where in zip(batch.targets, batch.scored, strict=True)]
     assert says == [[2, 1, 0, end], [1, end]]
     assert batch.scored.int().tolist() == [[0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1, 0, 0, 0, 0]]
-    right = torch.ones(2, 8, dtype=torch.bool)
-    right[0, 5] = right[1, 5] = False  # the second is not asked for
-    assert is_fully_right(right, batch.scored).tolist() == [False, True]
-    assert count_right(right, batch.scored).tolist() == [3, 2]
+
+
+def without_end(**of):
+    return TASKS.build({"name": "without_end", "of": of})
+
+
+def test_only_the_end_is_not_scored():
+    task, inner = without_end(name="reverse", symbols=2), TASKS.build({"name": "reverse", "symbols": 2})
+    lengths = torch.tensor([1, 3])
+    batch, with_end = (each.batch(lengths, each.width(3), torch.Generator().manual_seed(0)) for each in (task, inner))
+    assert torch.equal(batch.tokens, with_end.tokens)
+    assert torch.equal(batch.targets, with_end.targets)
+    # begin, prompt, separator, answer: what follows the separator is asked for, and what follows the answer is not.
+    assert batch.scored.int().tolist() == [[0, 0, 1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1, 1, 0]]
+    assert (with_end.scored.int() - batch.scored.int()).tolist() == [[0, 0, 0, 1, 0, 0, 0, 0], [0] * 7 + [1]]
+
+
+def test_a_formal_language_is_refused():
+    with pytest.raises(InputError, match="^task.of=aa_star: "):
+        without_end(name="aa_star")

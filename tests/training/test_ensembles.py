@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from support.configs import EXPLOSIVE, config
 from synthlab.models.encodings import ENCODINGS
-from synthlab.numbers.construction import build_models
-from synthlab.numbers.family import NUMBERS
+from synthlab.numbers.family import NUMBERS, build_models
 from synthlab.runs.composition import to_overrides
 from synthlab.training.ensembles import ensemble_size, plan_ensembles
 from synthlab.training.execution import execute, execute_together, is_exact, split_inexact

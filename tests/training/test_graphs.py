@@ -12,7 +12,6 @@ import pytest
 import torch
 
 from support.configs import config, small, small_sequences
-from synthlab.numbers.family import make_objective as make_numbers
 from synthlab.training import graphs
 from synthlab.training.graphs import WARM, Replayable, Replayed
 
@@ -53,19 +52,6 @@ def test_two_windows_have_offsets_of_their_own_and_are_not_captured():
     objective = made.load_family().make_objective(made.load_family().build_models([made]), [made])
     assert isinstance(objective, Replayable)
     assert not objective.is_static
-
-
-@pytest.mark.parametrize("outrep", ["reciprocal", "chosen", "box_cox"])
-def test_targets_of_all_models_at_once_are_those_of_each(outrep, monkeypatch):
-    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: self)
-    configs = [
-        config(f"task={task}", f"outrep={outrep}", f"seed={seed}") for task in ("length", "sum") for seed in (0, 1)
-    ]
-    one, other = (make_numbers(configs[0].load_family().build_models(configs), configs) for _ in range(2))
-    together = other._batches_on_gpu()
-    for _ in range(one.examples[0].steps() + 1):
-        for here, there in zip(next(one.batches), next(together), strict=True):
-            assert torch.equal(here, there.to(here.dtype))
 
 
 class FakeGraph:

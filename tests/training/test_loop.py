@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from support.configs import config
-from synthlab.numbers.construction import build_models
+from synthlab.numbers.family import build_models
 from synthlab.runs.run import Protocol
 from synthlab.training.execution import fit
 from synthlab.training.loop import Training, train_ensemble

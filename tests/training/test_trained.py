@@ -16,7 +16,7 @@ from support.records import final_weights, with_weights
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
 from synthlab.numbers.evaluation import test_sequences as sequences_of
-from synthlab.numbers.inputs import INPUTS
+from synthlab.numbers.tasks import INPUTS
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
 from synthlab.training.execution import execute_together

@@ -22,8 +22,7 @@ from synthlab.huggingface.aligned_trainer import AlignedTrainer, Alignment
 from synthlab.huggingface.collator import PositionCollator
 from synthlab.huggingface.extension.settings import Settings
 from synthlab.output import tell
-from synthlab.positions.sampler_base import PositionSampler
-from synthlab.positions.samplers import SAMPLERS
+from synthlab.positions.samplers import SAMPLERS, PositionSampler
 
 CHECKPOINTS = "checkpoints"
 

@@ -1,10 +1,9 @@
 """The languages, by name."""
 
 from synthlab.language.languages.hidden_markov import HiddenMarkov
-from synthlab.language.languages.recall import Recall
+from synthlab.language.languages.recall import Recall, Tracking
 from synthlab.language.languages.source import LanguageTask
 from synthlab.language.languages.text import Text
-from synthlab.language.languages.tracking import Tracking
 from synthlab.runs.registry import Registry
 
 TASKS = Registry(

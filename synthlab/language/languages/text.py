@@ -25,7 +25,7 @@ class Text(LanguageTask):
     The fraction ``held_out`` at the end is for tests only.
 
     ``digest`` is the checksum that the bytes must have; null accepts any. Raises InputError for a file that cannot be
-    read, is too short for both parts or has changed.
+    read or has changed.
     """
 
     vocabulary = 256
@@ -44,11 +44,6 @@ class Text(LanguageTask):
                 f"bytes of task.path={_name_path(path)} now have {self.digest}; null takes them as they are"
             )
         kept = round(len(text) * held_out)
-        if not 1 < kept < len(text) - 1:
-            raise InputError(
-                f"task.path={_name_path(path)}: must have two bytes or more for training and as many for tests; "
-                f"task.held_out={held_out:g} of {len(text)} bytes leaves {len(text) - kept} and {kept}"
-            )
         self.path, self.parts = path, {False: text[:-kept], True: text[-kept:]}
 
     def draw(self, batch, length, generator, held_out=False):
@@ -78,18 +73,16 @@ class Text(LanguageTask):
 @lru_cache(maxsize=8)
 def _content(path: str | None, limit: int) -> tuple[UInt8[Tensor, " N"], str]:
     """Return the first ``limit`` bytes of a text, and their checksum. Raises InputError."""
-    files, data = _library() if path is None else [Path(path)], bytearray()
+    data = bytearray()
     try:
-        if not all(file.is_file() for file in files):
-            raise ValueError("is no file")
-        for file in files:
+        for file in _library() if path is None else [Path(path)]:
             with file.open("rb") as opened:
                 data += opened.read(limit - len(data))
         if not data:
             raise ValueError("is empty")
     except (OSError, ValueError) as error:  # a name too long, or with a zero byte
-        must = "must be a file of text, or null for the modules of Python's library"
         reason = getattr(error, "strerror", None) or error
+        must = "must be a file of text, or null for the modules of Python's library"
         raise InputError(f"task.path={_name_path(path)}: {reason}; {must}") from None
     return torch.frombuffer(data, dtype=torch.uint8), hashlib.sha256(data).hexdigest()[:16]
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from synthlab.errors import InputError
 from synthlab.models.encodings.around import Around
 from synthlab.models.encodings.base import Dims
-from synthlab.positions.sampler_base import draw_subsets
+from synthlab.positions.samplers import draw_subsets
 from synthlab.styles import BROWN, DOTS, Style
 
 

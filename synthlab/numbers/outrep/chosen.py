@@ -8,7 +8,6 @@ from torch import nn
 
 from synthlab.errors import InputError
 from synthlab.numbers.outrep.base import REALS, OutRepModule
-from synthlab.runs.registry import show
 from synthlab.runs.sources import HASH
 from synthlab.styles import DASHES, SILVER, Style
 
@@ -44,8 +43,6 @@ class Chosen(OutRepModule):
         for name, made in zip(self.names, self.maps, strict=True):
             if isinstance(made, OutRepModule):
                 raise InputError(f"outrep.candidates={name}: must be a map without parameters")
-        if len(set(self.names)) < len(self.names):
-            raise InputError(f"outrep.candidates={show(candidates)}: must be different maps")
 
     @property
     def names(self) -> list[str]:

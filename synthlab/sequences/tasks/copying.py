@@ -1,17 +1,18 @@
 """Tasks that repeat their input: copy and its variants, reverse, sort, selective copy, count."""
 
 from math import comb, factorial, perm, prod
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from jaxtyping import Int
+from pydantic import Field
 from torch import Tensor
 
-from synthlab.sequences.answers import AnswerTask, Pairs
-from synthlab.sequences.task import check_bounds, integers, places, ranks
-from synthlab.sequences.tasks.addition import hide_rest, push_left
+from synthlab.sequences.task import AnswerTask, Pairs, hide_rest, integers, places, push_left, ranks
 
 MOST = 10_000  # the most symbols of a task
+Number = Annotated[int, Field(ge=1, le=MOST)]
+Several = Annotated[int, Field(ge=2, le=MOST)]
 Order = Literal["forwards", "backwards"]
 
 
@@ -20,8 +21,8 @@ class Copy(AnswerTask):
 
     source = "Huang et al., 2025, arXiv 2410.02140, section 5: copy, repeated"
 
-    def __init__(self, symbols: int):
-        self.symbols = number_symbols(check_bounds("symbols", symbols, 1, MOST))
+    def __init__(self, symbols: Number):
+        self.symbols = number_symbols(symbols)
 
     def sizes(self, length: int) -> tuple[int, int]:
         return length, length
@@ -57,7 +58,7 @@ class CopyDistinct(Copy):
 
     source = "Huang et al., 2025, arXiv 2410.02140, section 5: copy, unique"
 
-    def __init__(self, symbols: int):
+    def __init__(self, symbols: Number):
         super().__init__(symbols)
         self.longest = symbols
 
@@ -86,8 +87,8 @@ class SelectiveCopy(AnswerTask):
     source = "Gu and Dao, 2023, arXiv 2312.00752, section 3.1"
     departs = "lengths vary"
 
-    def __init__(self, symbols: int, items: int):
-        self.count, self.items = check_bounds("symbols", symbols, 1, MOST), check_bounds("items", items, 1, MOST)
+    def __init__(self, symbols: Number, items: Number):
+        self.count, self.items = symbols, items
         self.symbols, self.shortest = (*number_symbols(symbols), "_"), items
 
     def sizes(self, length: int) -> tuple[int, int]:
@@ -110,8 +111,8 @@ class Count(AnswerTask):
     source = "Zhou et al., 2023, arXiv 2310.16028, section 5"
     departs = "the prompt of two numbers is as long for all; the length is that of the answer"
 
-    def __init__(self, symbols: int):
-        self.symbols, self.longest = number_symbols(check_bounds("symbols", symbols, 1, MOST)), symbols
+    def __init__(self, symbols: Number):
+        self.symbols, self.longest = number_symbols(symbols), symbols
 
     def sizes(self, length: int) -> tuple[int, int]:
         return 2, length
@@ -165,11 +166,8 @@ class Repeat(AnswerTask):
     source = "Kazemnejad et al., 2023, arXiv 2305.19466, and the authors' code: copy, variants rsc and rsc2x"
     departs = "symbols are tokens; there the prompt is text"
 
-    def __init__(self, symbols: int, times: int):
-        self.symbols, self.times = (
-            number_symbols(check_bounds("symbols", symbols, 1, MOST)),
-            check_bounds("times", times, 1, 100),
-        )
+    def __init__(self, symbols: Number, times: Annotated[int, Field(ge=1, le=100)]):
+        self.symbols, self.times = number_symbols(symbols), times
 
     def sizes(self, length: int) -> tuple[int, int]:
         return length, self.times * length
@@ -192,8 +190,8 @@ class Replace(AnswerTask):
     source = "Kazemnejad et al., 2023, arXiv 2305.19466, and the authors' code: copy, variant rdc"
     departs = "symbols are tokens; there the prompt is text: replace a with b in a a a"
 
-    def __init__(self, symbols: int):
-        self.symbols = number_symbols(check_bounds("symbols", symbols, 2, MOST))
+    def __init__(self, symbols: Several):
+        self.symbols = number_symbols(symbols)
 
     def sizes(self, length: int) -> tuple[int, int]:
         return length + 2, length
@@ -221,8 +219,8 @@ class CopyTwice(AnswerTask):
     source = "Delétang et al., 2022, arXiv 2207.02098: duplicate string; Kazemnejad et al., 2023, arXiv 2305.19466"
     departs = "from Kazemnejad et al.: symbols are tokens; there the prompt is text"
 
-    def __init__(self, symbols: int, first: Order, second: Order, between: bool):
-        self.count, self.orders, self.between = check_bounds("symbols", symbols, 1, MOST), (first, second), between
+    def __init__(self, symbols: Number, first: Order, second: Order, between: bool):
+        self.count, self.orders, self.between = symbols, (first, second), between
         self.symbols = (*number_symbols(symbols), *(["next"] if between else []))
 
     def sizes(self, length: int) -> tuple[int, int]:

@@ -4,17 +4,18 @@ These are majority, mode, parity, sums, sorted or not, even pairs, cycle navigat
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from jaxtyping import Bool, Int
+from pydantic import Field
 from torch import Tensor
 
-from synthlab.sequences.answers import AnswerTask, Pairs
-from synthlab.sequences.task import check_bounds, integers, places, ranks
-from synthlab.sequences.tasks.copying import MOST, draw_distinct, number_symbols, sort_numbers
+from synthlab.sequences.task import AnswerTask, Pairs, integers, places, ranks
+from synthlab.sequences.tasks.copying import Number, Several, draw_distinct, number_symbols, sort_numbers
 
 BITS = ("0", "1")
+Modulus = Annotated[int, Field(ge=2, le=100)]
 
 
 def ones_drawn(lengths: Int[Tensor, " B"], generator: torch.Generator, ties: bool) -> Int[Tensor, " B"]:
@@ -75,8 +76,8 @@ class InterleavedMajority(AnswerTask):
     departs = "all lengths are there; the authors' code has multiples of the number of strands, so that all are as long"
     symbols = BITS
 
-    def __init__(self, strands: int):
-        self.strands = self.shortest = check_bounds("strands", strands, 1, MOST)
+    def __init__(self, strands: Number):
+        self.strands = self.shortest = strands
 
     def sizes(self, length: int) -> tuple[int, int]:
         return length, self.strands
@@ -103,8 +104,8 @@ class Mode(OneAnswer):
 
     source = "Huang et al., 2025, arXiv 2410.02140, section 5: majority; Zhou et al., 2023, arXiv 2310.16028: mode"
 
-    def __init__(self, symbols: int):
-        self.symbols = number_symbols(check_bounds("symbols", symbols, 1, 1000))
+    def __init__(self, symbols: Annotated[int, Field(ge=1, le=1000)]):
+        self.symbols = number_symbols(symbols)
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         prompt = torch.zeros(len(lengths), int(lengths.max()), dtype=torch.long)
@@ -155,8 +156,8 @@ class Summation(OneAnswer):
     source = "Kazemnejad et al., 2023, arXiv 2305.19466, and the authors' code: summation"
     departs = "numbers are tokens without signs between; there the prompt is text"
 
-    def __init__(self, modulus: int):
-        self.symbols = number_symbols(check_bounds("modulus", modulus, 2, 100))
+    def __init__(self, modulus: Modulus):
+        self.symbols = number_symbols(modulus)
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         modulus, longest = len(self.symbols), int(lengths.max())
@@ -176,8 +177,8 @@ class SortedOrNot(OneAnswer):
     source = "a homework task of classes on Transformers"
     shortest = 2
 
-    def __init__(self, symbols: int):
-        self.symbols, self.longest = number_symbols(check_bounds("symbols", symbols, 2, MOST)), symbols
+    def __init__(self, symbols: Several):
+        self.symbols, self.longest = number_symbols(symbols), symbols
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         rows, longest = len(lengths), int(lengths.max())
@@ -217,8 +218,8 @@ class CycleNavigation(OneAnswer):
 
     source = "Delétang et al., 2022, arXiv 2207.02098: cycle navigation"
 
-    def __init__(self, positions: int):
-        self.positions = check_bounds("positions", positions, 2, 100)
+    def __init__(self, positions: Modulus):
+        self.positions = positions
         self.symbols = ("l", "s", "r", *number_symbols(positions))
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:

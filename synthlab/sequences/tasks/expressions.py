@@ -8,10 +8,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from synthlab.sequences.answers import Pairs
-from synthlab.sequences.task import check_bounds, integers, places
+from synthlab.sequences.task import Pairs, integers, places
 from synthlab.sequences.tasks.copying import number_symbols
-from synthlab.sequences.tasks.counting import OneAnswer
+from synthlab.sequences.tasks.counting import Modulus, OneAnswer
 
 PLUS, MINUS, OPEN, CLOSE, LAST = range(5)  # numbered after the digits; LAST is * or, in an equation, x
 TIMES = 2  # without brackets, numbered after + and -
@@ -36,8 +35,8 @@ class ModularArithmeticBrackets(OneAnswer):
 
     source = "Delétang et al., 2022, arXiv 2207.02098: modular arithmetic"
 
-    def __init__(self, modulus: int, products: bool):
-        self.modulus, self.operators = check_bounds("modulus", modulus, 2, 100), 3 if products else 2
+    def __init__(self, modulus: Modulus, products: bool):
+        self.modulus, self.operators = modulus, 3 if products else 2
         self.symbols = (*number_symbols(modulus), "+", "-", "(", ")", *(["*"] if products else []))
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
@@ -105,7 +104,7 @@ class SolveEquation(ModularArithmeticBrackets):
     departs = "there are no lengths below 3, for which the authors' code has zeros"
     shortest = 3
 
-    def __init__(self, modulus: int):
+    def __init__(self, modulus: Modulus):
         super().__init__(modulus, products=False)
         self.symbols = (*self.symbols, "x", "=")
 
@@ -133,8 +132,8 @@ class ModularArithmetic(OneAnswer):
     source = "Delétang et al., 2022, arXiv 2207.02098: modular arithmetic (simple)"
     departs = "there are no even lengths, which the authors' code shortens by one"
 
-    def __init__(self, modulus: int):
-        self.modulus = check_bounds("modulus", modulus, 2, 100)
+    def __init__(self, modulus: Modulus):
+        self.modulus = modulus
         self.symbols = (*number_symbols(modulus), "+", "-", "*")
 
     def has(self, length: int) -> bool:

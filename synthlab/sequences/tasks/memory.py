@@ -1,18 +1,21 @@
-"""Tasks of memory: flip-flop, associative recall of several queries (MQAR), missing duplicate."""
+"""Tasks of memory: flip-flop, associative recall of several queries (MQAR), missing duplicate, stack manipulation."""
+
+from functools import lru_cache
+from typing import Annotated
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
+from pydantic import Field
 from torch import Tensor
+from torch.nn import functional as F
 
-from synthlab.errors import InputError
-from synthlab.sequences.answers import AnswerTask, Pairs
-from synthlab.sequences.task import check_bounds, integers, ranks
-from synthlab.sequences.tasks.addition import hide_rest, push_left
-from synthlab.sequences.tasks.copying import MOST, draw_distinct
+from synthlab.sequences.task import AnswerTask, Pairs, hide_rest, integers, push_left, ranks
+from synthlab.sequences.tasks.copying import Number, draw_distinct, reverse
 from synthlab.sequences.tasks.counting import OneAnswer
 
 WRITE, READ, IGNORE = 2, 3, 4  # symbols of flip-flop, numbered after the bits
 HOLE, BLANK = 2, 3  # symbols of the missing duplicate, numbered after the bits
+POP, PUSH = 2, 3  # numbered after the bits; PUSH pushes 0, the next symbol pushes 1
 
 
 class FlipFlop(OneAnswer):
@@ -28,9 +31,7 @@ class FlipFlop(OneAnswer):
     symbols = ("0", "1", "w", "r", "i")
     shortest = 2
 
-    def __init__(self, ignore: float):
-        if not 0 <= ignore <= 1:
-            raise InputError(f"task.ignore={ignore:g}: must be 0 to 1")
+    def __init__(self, ignore: Annotated[float, Field(ge=0, le=1)]):
         self.ignore = ignore
 
     def sizes(self, length: int) -> tuple[int, int]:
@@ -61,9 +62,8 @@ class MQAR(AnswerTask):
     source = "Arora et al., 2023, arXiv 2312.04927, section 3"
     departs = "queries follow the pairs at once, without distances from a power law"
 
-    def __init__(self, keys: int, values: int, queries: int):
-        self.keys, self.values = check_bounds("keys", keys, 1, MOST), check_bounds("values", values, 1, MOST)
-        self.queries = check_bounds("queries", queries, 1, MOST)
+    def __init__(self, keys: Number, values: Number, queries: Number):
+        self.keys, self.values, self.queries = keys, values, queries
         self.shortest, self.longest = queries, keys
         self.symbols = (*(f"k{key}" for key in range(keys)), *(f"v{value}" for value in range(values)))
 
@@ -102,3 +102,59 @@ class MissingDuplicate(OneAnswer):
         prompt, _ = push_left(torch.cat((bits, bits, blank), 1))
         hole = integers(2 * half, generator)[:, None]
         return self.make_pairs(prompt.scatter(1, hole, HOLE), lengths, prompt.gather(1, hole)[:, 0])
+
+
+class StackManipulation(AnswerTask):
+    """The stack after instructions, from top to bottom.
+
+    A prompt of n symbols is a stack of bits from bottom to top, whose size is uniform on 1, ..., n - 1 (1 for n = 1),
+    then instructions: pop, push 0, push 1, equally likely. Pop does nothing to an empty stack.
+    """
+
+    source = "Delétang et al., 2022, arXiv 2207.02098: stack manipulation"
+    departs = "the end follows the stack at once, without zeros behind"
+    symbols = ("0", "1", "pop", "push0", "push1")
+
+    def sizes(self, length: int) -> tuple[int, int]:
+        return length, length
+
+    def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
+        rows, longest = len(lengths), int(lengths.max())
+        first = 1 + integers((lengths - 1).clamp(min=1), generator)
+        bits = torch.randint(2, (rows, longest), generator=generator)
+        instructions = POP + torch.randint(3, (rows, longest), generator=generator)
+        prompt = bits.where(torch.arange(longest) < first[:, None], instructions)
+        stack, height = torch.zeros_like(prompt), torch.zeros_like(lengths)
+        for place, symbol in enumerate(prompt.T):
+            # The bits of the first stack are pushed too. Entries above the top are arbitrary.
+            stack.scatter_(1, height[:, None], symbol.where(symbol < POP, symbol - PUSH).clamp(min=0)[:, None])
+            change = torch.where(symbol == POP, -1, 1)
+            height = (height + change.where(place < lengths, 0)).clamp(min=0)
+        return Pairs(prompt, lengths, reverse(stack, height), height)
+
+    def chance(self, length: int) -> float:
+        # Round the table's size up, so that few tables serve all lengths.
+        before = _sizes(1 << length.bit_length())[length - 1]  # without the last symbol, which is an instruction
+        shares = _shift_shares(before) / (length - 1) if length > 1 else torch.tensor([0.0, 1.0])
+        # All stacks of a size are equally likely.
+        return (shares * 0.5 ** torch.arange(len(shares))).max().item()
+
+
+@lru_cache(maxsize=16)
+def _sizes(longest: int) -> Float[Tensor, "K K"]:
+    """Return the shares of stacks of each size after k = 0, ..., ``longest`` symbols.
+
+    They are summed over the sizes 1, ..., k of the first stack.
+    """
+    rows = torch.zeros(longest + 1, longest + 1, dtype=torch.float64)
+    for size in range(1, longest + 1):
+        rows[size] = _shift_shares(rows[size - 1])
+        rows[size, size] += 1  # the first stack
+    return rows
+
+
+def _shift_shares(shares: Float[Tensor, " K"]) -> Float[Tensor, " K"]:
+    """Return the shares of sizes after another instruction."""
+    popped = F.pad(shares[1:], (0, 1))
+    popped[0] += shares[0]
+    return (popped + 2 * F.pad(shares[:-1], (1, 0))) / 3
