@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 WHOLE = ("length", "step")  # columns of integers; all others are of double precision
 SEEDS = Run.SEEDS
-GROUP = 100  # rows of a row group, the smallest part of a file that is decoded
 NESTED = ("metrics", "training", "outputs")
 # The columns of a row that are not nested. ``horizon`` follows from the metrics, and saves reading them.
 COLUMNS: dict[str, pa.DataType] = {
@@ -181,18 +180,18 @@ def encode(records: Sequence[Record], weights_file: str | None) -> bytes:
     with pq.ParquetWriter(
         sink, table.schema, compression="zstd", use_dictionary=REPEATED, write_statistics=False, store_schema=False
     ) as writer:
-        writer.write_table(table, row_group_size=GROUP)
+        writer.write_table(table)
         ids = " ".join(row["id"] for row in rows)
         writer.add_key_value_metadata({"ids": ids, "checksum": checksum(ids.encode())})
     return sink.getvalue()
 
 
-def read_ids(file: BinaryIO | pa.BufferReader) -> np.ndarray:
-    """Return the ids in the footer of a file of ``encode``, as numbers. Raises any error if it is damaged."""
+def read_ids(file: BinaryIO) -> list[str]:
+    """Return the ids in the footer of a file of ``encode``. Raises any error if it is damaged."""
     about = pq.read_metadata(file).metadata
     if checksum(about[b"ids"]) != about[b"checksum"].decode():
         raise ValueError("its ids do not have their checksum")
-    return np.frombuffer(bytes.fromhex(about[b"ids"].decode()), ">u8").astype(np.uint64)
+    return about[b"ids"].decode().split()
 
 
 def _nest(tables: Sequence[pd.DataFrame | None]) -> pa.Array | None:

@@ -43,7 +43,7 @@ def launch(
     from hydra.core.plugins import Plugins
 
     name, root = config.hydra.runtime.choices["hydra/launcher"], sweep.store.files.path("")
-    plan = plan_ensembles(sweep.find_missing(), jobs, device)  # the longest first
+    plan = plan_ensembles([*sweep.missing.values()], jobs, device)  # the longest first
     parts = [plan[first::jobs] for first in range(min(jobs, len(plan)))]
     shared = {
         "results": root if "://" in root else os.path.abspath(root),

@@ -12,7 +12,6 @@ from synthlab.analysis.tables import find_varying, mark_followers, run_row
 from synthlab.runs.run import run_type
 from synthlab.runs.sources import own_classes
 from synthlab.storage.records import Failure, Record, flatten
-from synthlab.storage.store import Store
 
 BEST, WORST, FAILED = 10, 5, 10  # number of lines of each in the summary; the files have all
 
@@ -101,9 +100,9 @@ def _render(ranking: pd.DataFrame, title: str, family: str) -> str:
     return "\n".join([*best, f"the worst {WORST}, from the last", lines[0], *lines[BEST + 1 :]])
 
 
-def failure_lines(failures: Mapping[str, Failure | None], store: Store, asked: int) -> list[str]:
+def failure_lines(failures: Mapping[str, Failure | None], results: str, asked: int) -> list[str]:
     """Return lines with the number of failed runs, and the errors of the first few."""
-    show = f"synthlab show ID results={store.files.address}"
+    show = f"synthlab show ID results={results}"
     lines = [f"failed: {len(failures)} of {asked} runs; the traceback of each: {show}"]
     settings = pd.DataFrame([flatten(each.config.model_dump()) for each in failures.values() if each is not None])
     columns = find_varying(settings)
@@ -115,8 +114,7 @@ def failure_lines(failures: Mapping[str, Failure | None], store: Store, asked: i
         words = [f"{name}={to_text(run[name])}" for name in (*columns, "seed") if name in run]
         lines.append(f"  {identity} {' '.join(words)}: {failure.error}")
         if asked == 1 and any(own_classes(failure.config.model_dump())):
-            whole = store.failure(failure.config)
-            lines += [] if whole is None else whole.traceback.splitlines()
+            lines += failure.traceback.splitlines()
     if len(failures) > FAILED:
         lines.append(f"  and {len(failures) - FAILED} more")
     return lines

@@ -105,7 +105,7 @@ def test_a_class_that_changes_between_a_sweeps_start_and_its_training_fails_ther
     edit(CLASS.format(slope=0.9))  # what a worker imports
     train_and_record([config], store)
     assert not store.holds(config)
-    assert "encoding=mine_edited:Slope: its source changed during the sweep" in str(store.failure(config))
+    assert "encoding=mine_edited:Slope: its source changed during the sweep" in str(store.read_failure(config.id))
 
 
 def test_an_optimizer_of_ones_own_has_its_source_too(edit):

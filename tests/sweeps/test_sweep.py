@@ -39,7 +39,7 @@ def test_a_failed_run_has_a_status_a_tag_and_a_traceback_and_the_others_are_trai
     assert caught.value.lines[1].endswith(f"{bad.id} seed=0: {BROKEN}: ZeroDivisionError: over and under")
     assert all(map(store.holds, good))
     assert store.ids("failed") == [bad.id]
-    failure = store.failure(bad)
+    failure = store.read_failure(bad.id)
     assert failure.config == bad
     assert failure.traceback.startswith("Traceback (most recent call last)")
     assert "in targets" in failure.traceback
@@ -63,7 +63,7 @@ def test_what_others_train_is_left_to_them_and_waited_for(tmp_path):
         assert not done.wait(0.3)
     assert done.wait(60)
     waiting.join()
-    assert sweep.end().missing == 0
+    assert not sweep.missing
 
 
 @pytest.mark.slow
@@ -169,7 +169,7 @@ def test_two_sweeps_that_find_one_file_damaged_mend_it_once(tmp_path):
     at_once([sweep.prepare for sweep in sweeps])
     for sweep in sweeps:
         sweep.train()
-    assert all(sweep.end().missing == 0 for sweep in sweeps)
+    assert not any(sweep.missing for sweep in sweeps)
     assert len(list(tmp_path.glob("damaged/*"))) == 1
     assert Store(tmp_path).ids() == [run.id]
 
