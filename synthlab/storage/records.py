@@ -9,7 +9,7 @@ texts of settings, each of which is stored and checked once. Numbers are exact.
 import json
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -205,6 +205,16 @@ def _nest(tables: Sequence[pd.DataFrame | None]) -> pa.Array | None:
         for table in tables
     ]
     return pa.array(lists, pa.struct(kinds)) if kinds else None
+
+
+def type_columns(record: Record) -> Record:
+    """Return the record with tables whose columns have the types with which they are read."""
+    tables = {name: getattr(record, name) for name in NESTED if getattr(record, name) is not None}
+    types = {name: {column: _type_of(column) for column in table} for name, table in tables.items()}
+    changed = {
+        name: table.astype(types[name]) for name, table in tables.items() if table.dtypes.to_dict() != types[name]
+    }
+    return replace(record, **changed) if changed else record
 
 
 def _type_of(column: object) -> type[np.generic]:

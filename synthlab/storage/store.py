@@ -39,6 +39,7 @@ from synthlab.storage.records import (
     encode_failure,
     read_ids,
     to_record,
+    type_columns,
 )
 from synthlab.storage.weights import check_save, read_slice, stack_weights, steps_to_keep
 
@@ -236,7 +237,7 @@ class Store:
                     self.write_failure(done[-1])
                     continue
                 record = replace(earlier, weights=dict(sorted({**earlier.weights, **record.weights}.items())))
-            groups[record.config.family, record.config.shape, tuple(record.weights)].append(record)
+            groups[record.config.family, record.config.shape, tuple(record.weights)].append(type_columns(record))
         self.mark(record.config.id for record in records)
         return done + [each for group in groups.values() for each in self._write_group(group)]
 

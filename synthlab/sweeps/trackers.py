@@ -5,7 +5,7 @@ import os
 import secrets
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from contextvars import copy_context
 from copy import copy
@@ -62,21 +62,7 @@ class Tracker(ABC):
         """End the run, which has a ``record``, or failed with an ``error`` in one line. No call follows."""
 
 
-class _Logger(Tracker):
-    """W&B or Trackio, whose runs take the same calls."""
-
-    run: Any
-
-    def point(self, step, loss):
-        self.run.log({"train/loss": loss}, step=step)
-
-    def end(self, record, error=None):
-        for length, values in tests(record):
-            self.run.log({"length": length, **values})
-        self.run.log({"error": "", **outcome(record, error)})  # an earlier attempt may have left an error
-
-
-class WandB(_Logger):
+class WandB(Tracker):
     """Weights & Biases: ``train/loss`` against the step, and ``test/mse`` and the other metrics against ``length``.
 
     A run's id there is its identity, so a run that begins again continues.
@@ -91,7 +77,8 @@ class WandB(_Logger):
         mode: Literal["online", "offline", "disabled"] = "online",
     ):
         require("wandb", "wandb", what="tracker=wandb")
-        self.about = {"project": project, "entity": entity, "group": group, "mode": mode, "dir": check_local(folder)}
+        self.about: dict[str, Any] = {"project": project, "entity": entity, "group": group, "mode": mode}
+        self.about["dir"] = check_local(folder)
 
     def begin(self, config):
         os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # with it, 30 runs end in 20 seconds, without in 2
@@ -105,18 +92,30 @@ class WandB(_Logger):
         wandb.setup()  # starts W&B's own process, which ends with this one
         wandb.termsetup(settings, None)  # otherwise W&B asks for an account on the terminal
         Path(self.about["dir"]).mkdir(parents=True, exist_ok=True)
-        about: Any = {**self.about, "config": config.model_dump(), "tags": [self.tag] if self.tag else None}
-        again: Any = {"id": config.id, "reinit": "create_new", "resume": "allow"}
-        self.run = wandb.init(name=title(config), settings=settings, **about, **again)
+        again: Any = {
+            "id": config.id,
+            "reinit": "create_new",
+            "resume": "allow",
+            "tags": [self.tag] if self.tag else None,
+        }
+        self.run = wandb.init(name=title(config), settings=settings, config=config.model_dump(), **self.about, **again)
         self.run.define_metric("length", hidden=True)
         self.run.define_metric("test/*", step_metric="length")
 
+    def point(self, step, loss):
+        self.run.log({"train/loss": loss}, step=step)
+
     def end(self, record, error=None):
-        super().end(record, error)
-        self.run.finish(exit_code=int(record is None))
+        for length, values in tests(record):
+            self.run.log({"length": length, **values})
+        self.run.log({"error": "", **outcome(record, error)})  # an earlier attempt may have left an error
+        self.finish(record is None)
+
+    def finish(self, failed: bool) -> None:
+        self.run.finish(exit_code=int(failed))
 
 
-class Trackio(_Logger):
+class Trackio(WandB):
     """Trackio, by Hugging Face: the curves of W&B, in files of this machine (``TRACKIO_DIR``) or in a Space."""
 
     def __init__(self, project: str, group: str | None = None, space_id: str | None = None):
@@ -133,8 +132,7 @@ class Trackio(_Logger):
         with redirect_stdout(StringIO()):
             self.run = copy_context().run(lambda: trackio.init(name=name, **about))  # one run has a context of its own
 
-    def end(self, record, error=None):
-        super().end(record, error)
+    def finish(self, failed):
         with redirect_stdout(StringIO()):
             self.run.finish()
 
@@ -237,14 +235,16 @@ def outcome(record: Record | None, error: str | None = None) -> dict[str, Any]:
         return {"status": "failed", "error": str(error)}
     if record.diverged_at is not None:
         return {"status": record.status, "diverged_at": record.diverged_at}
-    last = {f"last_{name}": float(record.metrics[name].iloc[-1]) for name in record.metrics if name != "length"}
+    last = record.metrics.drop(columns="length").iloc[-1].add_prefix("last_").to_dict()
     return {"status": record.status, **horizon_of(record), **last}
 
 
-def tests(record: Record | None) -> Iterator[tuple[int, dict[str, float]]]:
-    """Yield each test length, and the metrics there by tag."""
-    for row in record.metrics.to_dict("records") if record is not None else ():
-        yield int(row.pop("length")), {f"test/{name}": value for name, value in row.items()}
+def tests(record: Record | None) -> list[tuple[int, dict[str, float]]]:
+    """Return each test length, and the metrics there by tag."""
+    if record is None:
+        return []
+    table = record.metrics.set_index("length").add_prefix("test/")
+    return list(zip(map(int, table.index), table.to_dict("records"), strict=True))
 
 
 def title(config: Run) -> str:

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from fsspec.implementations.local import LocalFileSystem
 from hypothesis import given, settings
@@ -29,7 +31,7 @@ from support.records import CONFIG, final_weights, record, unmeasured, weights_f
 from synthlab import load_records
 from synthlab.errors import DamagedRecord, InputError, OlderRecord, StoreError
 from synthlab.numbers.run import NumbersRun
-from synthlab.storage.files import write_whole
+from synthlab.storage.files import checksum, write_whole
 from synthlab.storage.records import Failure, Record
 from synthlab.storage.store import Store
 
@@ -279,6 +281,23 @@ def test_a_pickled_store_keeps_what_it_knows(tmp_path):
     one, two = (pickle.loads(pickle.dumps(store)) for _ in range(2))
     assert one is two
     assert (one.save, one.tag, one.root) == ((2,), "pilot", tmp_path)
+
+
+def test_a_file_with_other_columns_is_refused_in_one_line(tmp_path):
+    Store(tmp_path).write(record())
+    (path,) = tmp_path.glob("runs/*.parquet")
+    table, about = pq.read_table(path), pq.read_metadata(path).metadata
+    path.unlink()
+    columns = ["kind" if name == "family" else name for name in table.column_names]  # as it was called once
+    sink = pa.BufferOutputStream()
+    pq.write_table(table.rename_columns(columns).replace_schema_metadata(about), sink)
+    data = sink.getvalue().to_pybytes()
+    path = path.with_name(f"{path.name[:26]}{checksum(data)}.parquet")
+    path.write_bytes(data)
+    line = f"^{path}: another version of synthlab wrote it, without the column family; move it away$"
+    for read in (lambda: list(Store(tmp_path).read_all()), lambda: load_records(tmp_path)):
+        with pytest.raises(InputError, match=line):
+            read()
 
 
 def test_a_folder_of_the_layout_before_is_refused_with_the_command_that_rewrites_it(tmp_path):

@@ -1,22 +1,25 @@
 """Many runs in one store: resumed, retried, failing, damaged, and two sweeps at once."""
 
 import math
+import os
 import re
 import threading
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import synthlab
-from support.configs import EXPLOSIVE, config
+from support.configs import EXPLOSIVE, config, small, small_sequences
 from support.processes import at_once, start
 from support.records import record
 from synthlab.errors import RunsFailed
 from synthlab.runs.composition import compose
 from synthlab.storage.store import Store
 from synthlab.sweeps.ranking import rank_runs, render_rankings, summarize_run
-from synthlab.sweeps.sweep import Sweep, ensure
+from synthlab.sweeps.sweep import Sweep, count_workers, ensure
+from synthlab.sweeps.workers import _begin, map_ensembles
 
 BROKEN = "task=support.user_classes:Broken"
 
@@ -49,6 +52,53 @@ def test_a_failed_run_has_a_status_a_tag_and_a_traceback_and_the_others_are_trai
     flag.unlink()  # mended: from Python it is tried again without being told to
     assert len(ensure([bad], store, progress=False)) == 1
     assert store.ids("failed") == []
+
+
+@pytest.mark.parametrize("save", [None, "checkpoints"])
+def test_a_run_returns_the_record_that_is_read_later(tmp_path, save):
+    runs = [
+        config("outrep=power"),
+        config("model=linear", "model.head_dim=2"),
+        small_sequences("task=copy"),
+        small("task=recall"),
+    ]
+    for workers in (1, 2):
+        store = Store(tmp_path / str(workers), save, tag="pilot")
+        for kept in ensure(runs, store, workers, progress=False):
+            read = Store(store.files.address).read(kept.config.id)
+            for name in ("metrics", "training", "outputs"):
+                one, other = getattr(kept, name), getattr(read, name)
+                assert one is other is None or pd.testing.assert_frame_equal(one, other, check_exact=True) is None
+            assert [each() for each in kept.weights.values()] == [each() for each in read.weights.values()]
+            for name in ("config", "diverged_at", "environment", "tags"):
+                assert getattr(kept, name) == getattr(read, name)
+
+
+def die(configs):
+    """Work that the operating system ends."""
+    if any(config.seed == 1 for config in configs):
+        os.kill(os.getpid(), 9)
+    return [config.seed for config in configs]
+
+
+def test_only_the_run_that_kills_its_worker_is_given_up():
+    plan = [[config(f"seed={seed}") for seed in seeds] for seeds in ((0, 1), (2,))]
+    done = map_ensembles(die, plan, 2, give_up=lambda config: [-config.seed])
+    assert sorted(done) == [[-1], [0], [2]]
+    with pytest.raises(BrokenExecutor):
+        list(map_ensembles(die, plan[:1], 1, suspects=["one that was killed before"]))
+
+
+def test_on_gpus_each_worker_takes_its_own(monkeypatch):
+    taken = []
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 4)
+    monkeypatch.setattr("torch.cuda.set_device", taken.append)
+    monkeypatch.setattr("synthlab.sweeps.workers.leave_with", lambda parent: None)
+    assert [count_workers(given, "cuda") for given in (None, 2, 64)] == [4, 2, 4]
+    for number in range(count_workers(None, "cuda")):
+        _begin("cuda", number, 0)
+    _begin("cpu", 5, 0)
+    assert taken == [0, 1, 2, 3]
 
 
 def test_what_others_train_is_left_to_them_and_waited_for(tmp_path):
