@@ -52,17 +52,13 @@ class Collection:
     runs: int = 0
 
     def __post_init__(self) -> None:
-        self._versions: dict[str, int] = {}  # the results version of each kind; records of others are left out
         self._damaged_failures: list[str] = []
         texts: dict[str, dict[str, Any]] = {}  # settings by dotted key
-        present: set[str] = set()
-        for rows in self.store.rows(None, ["id", "family", "results_version", "settings"]):
-            kind = rows["family"][0].as_py()  # a file has runs of one kind and version
-            self._find_version(kind, len(rows))
-            if self._is_present(rows):
-                present.add(kind)
-                for text in rows["settings"].unique().to_pylist():
-                    texts[text] = texts.get(text) or flatten(json.loads(text))
+        families: set[str] = set()
+        for family, rows in self._present(["id", "family", "results_version", "settings"], self.unknown):
+            families.add(family)
+            for text in rows["settings"].unique().to_pylist():
+                texts[text] = texts.get(text) or flatten(json.loads(text))
         self._failures = list(self._read_failures())
         types: dict[str, set[type]] = {}
         self._texts = sorted(texts)  # so that columns have one order
@@ -72,8 +68,8 @@ class Collection:
                 types.setdefault(name, set()).add(type(value))
         names = {name: TYPES.get(name) or _kind(found) for name, found in types.items()}
         self._settings = pd.DataFrame(every).reindex(columns=list(names)).astype(names)
-        kinds = sorted({*present, *(each.config.family for each in self._failures)})
-        measures = [run_type(kind).measures() for kind in kinds]
+        families |= {each.config.family for each in self._failures}
+        measures = [run_type(family).measures() for family in sorted(families)]
         metrics = dict.fromkeys(["length", *(name for each in measures for name in each.metrics)], "float64")
         self._measured = metrics | {"length": "Int64"}
         self.kinds = {name: TYPES[name] for name in FIRST} | names | {name: TYPES[name] for name in LAST}
@@ -129,20 +125,24 @@ class Collection:
         """Return a line for each unknown family, whose records are left out."""
         return [f"unknown family: {line}: {number} records left out" for line, number in self.unknown.items()]
 
-    def _find_version(self, kind: str, number: int) -> None:
-        """Note the present results version of a kind of runs; of an unknown one count the records."""
-        try:
-            self._versions[kind] = run_type(kind).results_version
-        except UnknownFamily as error:
-            self.unknown[str(error)] += number
+    def _present(self, columns: list[str], unknown: Counter[str]) -> Iterator[tuple[str, pa.Table]]:
+        """Yield the rows of each file whose family is known, with it, and whose results version is the present one.
 
-    def _is_present(self, rows: pa.Table) -> bool:
-        """Return True if the rows of a file are of a known kind and its present results version."""
-        return self._versions.get(rows["family"][0].as_py()) == rows["results_version"][0].as_py()
+        Rows of unknown families are counted in ``unknown``. A file has runs of one family and version.
+        """
+        for rows in self.store.rows(None, columns):
+            family = rows["family"][0].as_py()
+            try:
+                version = run_type(family).results_version
+            except UnknownFamily as error:
+                unknown[str(error)] += len(rows)
+                continue
+            if rows["results_version"][0].as_py() == version:
+                yield family, rows
 
     def _read_failures(self) -> Iterator[Failure]:
         failed = self.store.ids("failed")
-        recorded = {identity for rows in self.store.rows(failed, ["id"]) for identity in rows["id"].to_pylist()}
+        recorded = self.store.find(failed)
         for identity in (identity for identity in failed if identity not in recorded):
             try:
                 yield self.store.read_failure(identity)
@@ -156,7 +156,7 @@ class Collection:
     def _batches(self) -> Iterator[pa.Table]:
         """Yield the rows of several files at once, up to ``PART`` if they have one schema."""
         held: list[pa.Table] = []
-        for rows in filter(self._is_present, self.store.rows(None, [*COLUMNS, "metrics"])):
+        for _, rows in self._present([*COLUMNS, "metrics"], Counter()):
             if held and (held[0].schema != rows.schema or sum(map(len, held)) + len(rows) > PART):
                 yield pa.concat_tables(held)
                 held = []

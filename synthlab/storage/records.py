@@ -134,9 +134,9 @@ class Failure:
     @classmethod
     def from_error(cls, config: Run, error: BaseException, environment: dict[str, Any]) -> "Failure":
         """Return the failure for ``error``, which training ``config`` raised."""
-        line = format_error(error).encode(errors="backslashreplace").decode()
-        text = "".join(traceback.format_exception(error))
-        return cls(config, line, text, environment)
+        texts = format_error(error), "".join(traceback.format_exception(error))
+        line, trace = (text.encode(errors="backslashreplace").decode() for text in texts)  # messages may be no text
+        return cls(config, line, trace, environment)
 
 
 def flatten(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -276,8 +276,7 @@ def to_record(row: Mapping[str, Any], weights: Mapping[int, Callable[[], bytes]]
 
 def encode_failure(failure: Failure) -> bytes:
     """Return ``failure`` as JSON."""
-    trace = failure.traceback.encode(errors="backslashreplace").decode()  # messages may be no text
-    about = {"error": failure.error, "traceback": trace, "environment": failure.environment}
+    about = {"error": failure.error, "traceback": failure.traceback, "environment": failure.environment}
     return json.dumps(_describe(failure.config) | about, indent=1).encode()
 
 

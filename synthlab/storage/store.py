@@ -48,7 +48,6 @@ NAME = re.compile(r"[0-9a-f]{16}-[0-9a-f]{8}-[0-9a-f]{16}\.parquet")
 TAG = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}")
 DAMAGED = "damaged (it does not have its checksum); a sweep that asks for its runs trains them anew"
 OTHER_NUMBERS = "trained again for its weights, it gives other numbers than recorded; give another results folder"
-STALE = 3600  # seconds after which an incomplete file must belong to an interrupted process
 BATCH = 256  # rows that are turned into records at a time
 
 
@@ -100,17 +99,10 @@ class Store:
         return self.files.path(f"runs/{self.find([identity]).get(identity, '')}")
 
     def make_writable(self, folder: str = "runs") -> None:
-        """Create ``folder`` below the root, and try to write to it.
-
-        Also removes incomplete files that interrupted processes left there long ago.
-        """
+        """Create ``folder`` below the root, and try to write to it."""
         probe = f"{folder}/.probe-{secrets.token_hex(4)}"
         self.files.write(probe, b"")
         self.files.remove(probe)
-        for path in self.files.local.glob("*/.partial-*") if self.files.local else ():
-            with suppress(FileNotFoundError):
-                if time.time() - path.stat().st_mtime > STALE:
-                    path.unlink()
 
     def find(self, asked: Iterable[str] | None = None) -> dict[str, str]:
         """Return those of the runs ``asked``, or of all, that are recorded, each with the name of its latest file."""

@@ -2,7 +2,6 @@
 
 import math
 import os
-import secrets
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +41,6 @@ class Tracker(ABC):
 
     tag: str | None = None
     _name: str = "tracker"
-    _key: str = ""  # the same in all copies of a tracker, also in those of other processes
 
     @abstractmethod
     def begin(self, config: Run) -> None:
@@ -170,7 +168,7 @@ class TensorBoard(Tracker):
 
 
 TRACKERS = Registry("tracker", Tracker, {"wandb": WandB, "trackio": Trackio, "tensorboard": TensorBoard})
-_failed: set[str] = set()  # keys of the trackers that have failed in this process
+_failed: set[str] = set()  # names of the trackers that have failed in this process
 
 
 def tracker_of(config: Mapping[str, Any], tag: str | None = None) -> Tracker | None:
@@ -181,7 +179,8 @@ def tracker_of(config: Mapping[str, Any], tag: str | None = None) -> Tracker | N
     if config == {"name": "none"}:
         return None
     tracker = TRACKERS.build(config)
-    tracker.tag, tracker._name, tracker._key = tag, config["name"], secrets.token_hex(8)
+    tracker.tag, tracker._name = tag, config["name"]
+    _failed.discard(tracker._name)
     return tracker
 
 
@@ -217,14 +216,14 @@ class Tracks:
 
 def _attempt(tracker: Tracker, call: Callable[..., None], *arguments: Any) -> None:
     """Call a method of the tracker, unless one has failed."""
-    if tracker._key in _failed:
+    if tracker._name in _failed:
         return
     try:
         call(*arguments)
     except Exception as problem:  # a tracker, or its service, can fail in any way
         from tqdm import tqdm
 
-        _failed.add(tracker._key)
+        _failed.add(tracker._name)
         line = f"tracker={tracker._name}: given up ({format_error(problem)}); runs go on without it"
         tqdm.write(escape(line), file=sys.stderr)  # above the bar, if there is one
 

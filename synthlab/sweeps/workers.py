@@ -1,9 +1,7 @@
 """What trains and records an ensemble, here or in worker processes."""
 
-import importlib
 import os
 import signal
-import sys
 import threading
 import time
 from collections import deque
@@ -42,7 +40,9 @@ def train_and_record(
 def _train(configs: list[Run], store: Store, device: str, tracker: Tracker | None) -> list[Record | Failure]:
     identities, due = [config.id for config in configs], 0.0
     try:
-        _check_sources(configs)
+        if changed := sorted({each for config in configs for each in find_changed(config.model_dump())}):
+            again = "its source changed during the sweep; give the command again"
+            raise InputError(*(f"{each}: {again}" for each in changed))
         with Tracks(tracker, configs) if tracker else nullcontext() as tracks:
 
             def observe(step: int, losses: list[float]) -> None:
@@ -68,20 +68,6 @@ def _train(configs: list[Run], store: Store, device: str, tracker: Tracker | Non
         failure = Failure.from_error(configs[0], error, environment(device))
         store.write_failure(failure)
         return [failure]
-
-
-def _check_sources(configs: Iterable[Run]) -> None:
-    """Raise InputError for a class of the user that was edited between the start of the sweep and this training."""
-
-    def find() -> list[str]:
-        return sorted({each for config in configs for each in find_changed(config.model_dump())})
-
-    # This process may have imported an earlier source.
-    for name in {each.partition("=")[2].partition(":")[0] for each in find()}:
-        importlib.reload(sys.modules[name])
-    changed = find()
-    if changed:
-        raise InputError(*(f"{each}: its source changed during the sweep; give the command again" for each in changed))
 
 
 def map_ensembles(

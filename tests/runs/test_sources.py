@@ -138,16 +138,6 @@ def test_a_package_of_ones_own_may_be_called_as_one_of_the_labs(tmp_path, monkey
     assert not is_labs("theory")
 
 
-def test_a_worker_with_an_earlier_source_reads_the_file_again(edit, tmp_path):
-    edit(CLASS.format(slope=0.9))
-    config, store = resolve(compose([*to_overrides(QUICK | OWN)])), Store(tmp_path / "results")
-    made = edit(CLASS.format(slope=0.1))  # what a worker of an earlier sweep has imported
-    Path(made.__file__).write_text(CLASS.format(slope=0.9))
-    hash_source("mine_edited:Slope", made.Slope)
-    train_and_record([config], store)
-    assert store.holds(config)
-
-
 def test_the_file_that_names_a_class_counts_beside_the_one_that_defines_it(edit):
     parts = (
         "from synthlab import Encoding\n\ndef make(slope):\n    return type('Steep', (Encoding,), {'slope': slope})\n"

@@ -188,11 +188,8 @@ Store(sys.argv[1]).write(record(1))
 def test_a_process_that_is_killed_while_it_writes_leaves_nothing_half(tmp_path):
     where = {**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, str(Path(__file__).parents[1])])}
     assert subprocess.run([sys.executable, "-c", KILLED, tmp_path], env=where, check=False).returncode == -9
-    (left,) = tmp_path.glob("runs/.partial-*")
     assert Store(tmp_path).ids() == [record(0).config.id]
-    os.utime(left, (0, 0))
-    Store(tmp_path).make_writable()
-    assert not left.exists()
+    assert [each.config for each in Store(tmp_path).read_all()] == [record(0).config]
 
 
 def test_a_full_disk_leaves_the_old_content_and_no_rest(tmp_path, monkeypatch):
@@ -241,7 +238,8 @@ def test_records_of_another_version_and_strange_files_are_passed_over(tmp_path, 
 def test_a_failure_comes_back_and_one_that_is_damaged_says_so(store):
     failure = Failure.from_error(CONFIG, ValueError("no\n good \udc80"), {"torch": "2"})
     store.write_failure(failure)
-    assert store.read_failure(CONFIG.id) == replace(failure, traceback="ValueError: no\n good \\udc80\n")
+    assert store.read_failure(CONFIG.id) == failure
+    assert failure.traceback == "ValueError: no\n good \\udc80\n"
     assert store.ids("failed") == [CONFIG.id]
     data = store.files.read(f"failed/{CONFIG.id}.json")
     store.files.write(f"failed/{CONFIG.id}.json", data.replace(b'"seed": 0', b'"seed": 7'))
