@@ -2,7 +2,6 @@
 
 import os
 import warnings
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -10,8 +9,7 @@ import pandas as pd
 from synthlab.analysis import printing, tables
 from synthlab.analysis.collection import Collection
 from synthlab.analysis.conditions import Where
-from synthlab.errors import InputError
-from synthlab.runs.argument_checks import check_arguments, shorten
+from synthlab.runs.argument_checks import check_arguments
 from synthlab.runs.picture_files import check_picture, save_picture
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
@@ -33,13 +31,6 @@ class Records(list[Record]):
         >>> list(records.summary().index)
         [1, 5, 10, 12]
     """
-
-    def __init__(self, records: Iterable[Record] = ()):
-        super().__init__()
-        for record in records:
-            if not isinstance(record, Record):
-                raise InputError(f"records: {shorten(record)}: must be a record; synthlab.run returns records")
-            self.append(record)
 
     def table(self) -> pd.DataFrame:
         """Return one tidy table.
@@ -112,7 +103,7 @@ def load_records(results: str | os.PathLike[str] = "results", where: Where = Non
             texts, or a mapping such as ``{"task": ["length", "sum"], "seed": 0}``.
 
     Returns:
-        A row for each run and test length, with the columns of ``Records.table``; a diverged or failed run has a single
+        A row for each run and test length, with the columns of ``Records.table``; a diverged run has a single
         row, without length. Empty if there is no such run.
 
     Raises:

@@ -74,14 +74,12 @@ class Folder:
 
     @contextmanager
     def errors(self, failed: str) -> Iterator[None]:
-        """Raise any error but FileNotFoundError as StoreError in one line: the folder cannot be ``failed``."""
+        """Raise any error as StoreError in one line: the folder cannot be ``failed``; FileNotFoundError stays."""
         try:
             yield
-        except FileNotFoundError as error:
-            if failed == "read":
-                raise
-            raise StoreError(f"results={self.address}: cannot be {failed} ({reason_of(error)})") from None
         except Exception as error:
+            if isinstance(error, FileNotFoundError) and failed == "read":
+                raise
             raise StoreError(f"results={self.address}: cannot be {failed} ({reason_of(error)})") from None
 
     def names(self, folder: str) -> list[str]:

@@ -76,9 +76,6 @@ def _take(path: Path) -> bool:
             file.write(_sign(0))
     except FileExistsError:
         return False
-    except OSError:  # a full disk
-        path.unlink(missing_ok=True)
-        raise
     return True
 
 
@@ -92,13 +89,13 @@ def _read(path: Path) -> Lease | None:
         text, written = path.read_text(errors="replace"), path.stat().st_mtime
     except OSError:
         return None
-    alive, share = time.time() - written < SILENT, 0.0  # of another machine, or being written
-    with suppress(ValueError):
-        machine, pid, start, done = text.split()
-        share = float(done)
+    try:
+        machine, pid, start, share = text.split()
         if machine == platform.node():
-            alive = start == _read_start(int(pid))
-    return Lease(alive, share)
+            return Lease(start == _read_start(int(pid)), float(share))
+    except ValueError:  # it is being written, or the disk is full
+        share = 0
+    return Lease(time.time() - written < SILENT, float(share))
 
 
 def _read_start(pid: int) -> str:

@@ -8,7 +8,7 @@ texts of settings, each of which is stored and checked once. Numbers are exact.
 
 import json
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from io import BytesIO
@@ -139,25 +139,25 @@ class Failure:
         return cls(config, line, trace, environment)
 
 
-def flatten(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a run's settings by dotted key, without the kind of run.
+def flatten(config: Mapping[str, Any], group: str = "") -> dict[str, Any]:
+    """Return a run's settings by dotted key, without its family.
 
     A group's name is under the group's own key, its other keys under ``group.key``.
     """
-    return {name: value for key, part in config.items() if key != "family" for name, value in _flatten(key, part)}
-
-
-def _flatten(key: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if not isinstance(value, dict):
-        yield key, value
-        return
-    for inner, item in value.items():
-        yield from _flatten(key if inner == "name" else f"{key}.{inner}", item)
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        name = f"{group}.{key}" if group and key != "name" else group or key
+        if isinstance(value, dict):
+            flat |= flatten(value, name)
+        elif name != "family":
+            flat[name] = value
+    return flat
 
 
 def encode(records: Sequence[Record], weights_file: str | None) -> bytes:
     """Return a Parquet file with a row for each record of a group, whose ids its footer names too.
 
+    Their tables have been through ``type_columns``.
     ``weights_file`` has the weights of all records, in this order; None if they have none.
     """
     rows = [
@@ -196,15 +196,14 @@ def read_ids(file: BinaryIO) -> list[str]:
 
 def _nest(tables: Sequence[pd.DataFrame | None]) -> pa.Array | None:
     """Return a column of nested tables, each a struct of lists; None without any."""
-    columns = dict.fromkeys(column for table in tables if table is not None for column in table)
-    kinds = [(str(column), pa.list_(pa.from_numpy_dtype(_type_of(column)))) for column in columns]
-    lists = [
-        None
-        if table is None
-        else {str(c): values.astype(_type_of(c)) for c, values in zip(table, table.to_numpy(float).T, strict=True)}
+    kinds = {
+        str(c): pa.list_(pa.from_numpy_dtype(t))
         for table in tables
-    ]
-    return pa.array(lists, pa.struct(kinds)) if kinds else None
+        if table is not None
+        for c, t in table.dtypes.items()
+    }
+    lists = [None if table is None else {str(c): table[c].to_numpy() for c in table} for table in tables]
+    return pa.array(lists, pa.struct(kinds.items())) if kinds else None
 
 
 def type_columns(record: Record) -> Record:

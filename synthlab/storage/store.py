@@ -117,7 +117,9 @@ class Store:
             self._known, self._files = set(), {}
         for name in sorted(sound - self._known):
             with suppress(FileNotFoundError, DamagedRecord):
-                self._remember(name, self._read_ids(name))
+                for identity in self._read_ids(name):
+                    self._files[identity] = max(name, self._files.get(identity, ""))
+                self._known.add(name)
         chosen = list(self._files) if asked is None else asked
         return {identity: self._files[identity] for identity in chosen if identity in self._files}
 
@@ -225,8 +227,9 @@ class Store:
                     done.append(earlier)
                     continue
                 if not _have_same_numbers(earlier, record):
-                    done.append(Failure(record.config, OTHER_NUMBERS, OTHER_NUMBERS, record.environment))
-                    self.write_failure(done[-1])
+                    failure = Failure(record.config, OTHER_NUMBERS, OTHER_NUMBERS, record.environment)
+                    self.write_failure(failure)
+                    done.append(failure)
                     continue
                 record = replace(earlier, weights=dict(sorted({**earlier.weights, **record.weights}.items())))
             groups[record.config.family, record.config.shape, tuple(record.weights)].append(type_columns(record))
@@ -243,7 +246,8 @@ class Store:
         data = encode(group, file)
         name = f"{began}-{checksum(data)}.parquet"
         self.files.write(f"runs/{name}", data)
-        self._remember(name, [record.config.id for record in group])
+        self._files |= {record.config.id: name for record in group}
+        self._known.add(name)
         return [
             replace(
                 record, weights=self._weights(file, index, record.weights), tags=self.tags.get(record.config.id, ())
@@ -279,11 +283,6 @@ class Store:
         self.damaged.discard(path)
         return self.files.path(aside)
 
-    def _remember(self, name: str, ids: Iterable[str]) -> None:
-        for identity in ids:
-            self._files[identity] = max(name, self._files.get(identity, ""))
-        self._known.add(name)
-
     def _read_ids(self, name: str) -> list[str]:
         """Return the runs in a file of records, from its footer. Raises as ``_read`` does."""
         try:
@@ -315,7 +314,7 @@ class Store:
                 yield to_record(row, weights, self.tags.get(row["id"], ()))
 
     def _weights(self, file: str | None, index: int, steps: Iterable[int]) -> dict[int, Any]:
-        return {step: partial(self._load, file, index, step) for step in steps}
+        return {step: partial(self._load, str(file), index, step) for step in steps}
 
     def _load(self, file: str, index: int, step: int) -> bytes:
         """Return the weights of a model. Raises DamagedRecord, or InputError if they were removed."""

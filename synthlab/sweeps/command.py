@@ -15,7 +15,7 @@ from synthlab.runs.composition import require_launcher
 from synthlab.storage.files import write_whole
 from synthlab.storage.store import Store
 from synthlab.sweeps.launchers import launch
-from synthlab.sweeps.ranking import failure_lines, join_rankings, rankings, render_rankings, summarize_run
+from synthlab.sweeps.ranking import failure_lines, rankings, render_rankings, summarize_run
 from synthlab.sweeps.sweep import Sweep, count_workers
 from synthlab.sweeps.sweep_grid import grid
 from synthlab.sweeps.trackers import tracker_of
@@ -76,7 +76,8 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", c
     tables: list[str] = []
     texts = {"sweep.json": json.dumps(about, indent=1) + "\n"}
     if found := rankings(rows):
-        texts["ranking.csv"] = join_rankings(found).to_csv(index=False)
+        ranked = pd.concat([table.assign(family=family) for family, table in found.items()])
+        texts["ranking.csv"] = ranked.to_csv(index=False)
         texts["runs.csv"] = pd.DataFrame(rows).to_csv(index=False)
         tables = [f"tables:  {folder / 'ranking.csv'} (a row a combination), {folder / 'runs.csv'} (a row a run)"]
     try:

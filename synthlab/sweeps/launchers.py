@@ -1,8 +1,7 @@
 """Sweeps in jobs of a Hydra launcher: joblib, submitit (SLURM) or Ray.
 
 The sweep's process splits the missing runs into parts, writes each to a file, and gives the launcher one job for each.
-A job trains its part on one thread, and records each ensemble as it finishes. If a job dies, the same sweep distributes
-what is missing again.
+A job trains its part as a sweep with one worker does. If it dies, the same sweep distributes what is missing again.
 """
 
 import json

@@ -4,7 +4,7 @@ import math
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from contextvars import copy_context
 from copy import copy
@@ -234,16 +234,14 @@ def outcome(record: Record | None, error: str | None = None) -> dict[str, Any]:
         return {"status": "failed", "error": str(error)}
     if record.diverged_at is not None:
         return {"status": record.status, "diverged_at": record.diverged_at}
-    last = record.metrics.drop(columns="length").iloc[-1].add_prefix("last_").to_dict()
+    last = {f"last_{name}": float(record.metrics[name].iloc[-1]) for name in record.metrics if name != "length"}
     return {"status": record.status, **horizon_of(record), **last}
 
 
-def tests(record: Record | None) -> list[tuple[int, dict[str, float]]]:
-    """Return each test length, and the metrics there by tag."""
-    if record is None:
-        return []
-    table = record.metrics.set_index("length").add_prefix("test/")
-    return list(zip(map(int, table.index), table.to_dict("records"), strict=True))
+def tests(record: Record | None) -> Iterator[tuple[int, dict[str, float]]]:
+    """Yield each test length, and the metrics there by tag."""
+    for row in record.metrics.to_dict("records") if record is not None else ():
+        yield int(row.pop("length")), {f"test/{name}": value for name, value in row.items()}
 
 
 def title(config: Run) -> str:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import synthlab
 from support.configs import EXPLOSIVE, config, small, small_sequences
 from support.processes import at_once, start
 from support.records import record
@@ -46,7 +45,7 @@ def test_a_failed_run_has_a_status_a_tag_and_a_traceback_and_the_others_are_trai
     assert failure.config == bad
     assert failure.traceback.startswith("Traceback (most recent call last)")
     assert "in targets" in failure.traceback
-    assert set(synthlab.load_records(tmp_path, "tag=pilot")["status"]) == {"finished", "failed"}
+    assert Store(tmp_path).tags == dict.fromkeys([*(each.id for each in good), bad.id], ("pilot",))
     assert not list(tmp_path.glob("leases/*"))
 
     flag.unlink()  # mended: from Python it is tried again without being told to
@@ -238,8 +237,6 @@ def test_one_run_is_shown_by_the_first_digits_of_its_id_and_a_damaged_failure_is
     assert "in targets" in invoke("synthlab", *alone).err  # of one run of a user's own class, its traceback
     (path,) = tmp_path.glob("failed/*.json")
     path.write_text(path.read_text().replace('"seed": 0', '"seed": 7'))
-    collected = invoke("collect", str(tmp_path), "--out", str(tmp_path / "x.csv"))
-    assert (collected.status, f"damaged: {path}: damaged (" in collected.err) == (1, True)
     assert "what is known of it is damaged" in invoke("synthlab", *alone).err
     for prefix, why in (("x", "there is no such run"), ("", "2 runs begin so; give more digits")):
         assert invoke("show", prefix, str(tmp_path)).err == f"error: {prefix}: {why} below results={tmp_path}\n"
