@@ -76,6 +76,9 @@ def _take(path: Path) -> bool:
             file.write(_sign(0))
     except FileExistsError:
         return False
+    except OSError:  # a full disk
+        path.unlink(missing_ok=True)
+        raise
     return True
 
 
@@ -93,7 +96,7 @@ def _read(path: Path) -> Lease | None:
         machine, pid, start, share = text.split()
         if machine == platform.node():
             return Lease(start == _read_start(int(pid)), float(share))
-    except ValueError:  # it is being written, or the disk is full
+    except ValueError:  # it is being written
         share = 0
     return Lease(time.time() - written < SILENT, float(share))
 
