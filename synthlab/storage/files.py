@@ -13,8 +13,6 @@ import fsspec
 from synthlab.errors import InputError, StoreError, format_error
 from synthlab.runs.registry import show
 
-# The file systems of fsspec that can hold records: object stores and, to try that out, local files and memory.
-ADDRESSES = ("s3", "gs", "gcs", "az", "abfs", "file", "local", "memory")
 DIGITS = 16  # of a checksum
 
 
@@ -55,9 +53,6 @@ class Folder:
             raise InputError(f"results={show(root)}: must be the path of a folder")
         self.address = str(root).rstrip("/") or "/"
         kind, is_address, place = str(root).partition("://")
-        if is_address and (kind not in ADDRESSES or not place.strip("/") or "::" in place):
-            *kinds, last = (f"{kind}://" for kind in ADDRESSES)
-            raise InputError(f"results={root}: must be a folder, or a place after {', '.join(kinds)} or {last}")
         is_local = not is_address or kind in ("file", "local")
         self.local = Path(place if is_address else root) if is_local else None
         try:
@@ -65,7 +60,7 @@ class Folder:
                 self._system, self._root = fsspec.filesystem("file"), str(self.local)
             else:
                 self._system, self._root = fsspec.core.url_to_fs(self.address)
-        except Exception as error:  # a package or credentials are missing
+        except Exception as error:  # a kind of address that fsspec does not know, or whose package is missing
             raise InputError(f"results={root}: cannot be reached ({reason_of(error)}); give a folder") from None
 
     def path(self, path: str = "") -> str:

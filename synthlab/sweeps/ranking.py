@@ -86,19 +86,14 @@ def _render(ranking: pd.DataFrame, family: str, is_one_of_several: bool) -> str:
     return "\n".join([*best, f"the worst {WORST}, from the last", names, *lines[BEST:]])
 
 
-def failure_lines(failures: Mapping[str, Failure | None], results: str, asked: int) -> list[str]:
+def failure_lines(failures: Mapping[str, Failure], results: str, asked: int) -> list[str]:
     """Return lines with the number of failed runs, and the errors of the first few."""
-    show = f"synthlab show ID results={results}"
-    lines = [f"failed: {len(failures)} of {asked} runs; the traceback of each: {show}"]
-    settings = pd.DataFrame([flatten(each.config.model_dump()) for each in failures.values() if each is not None])
-    columns = find_varying(settings)
-    for identity, failure in list(failures.items())[:FAILED]:
-        if failure is None:
-            lines.append(f"  {identity}: what is known of it is damaged; retry=failed tries it again")
-            continue
-        run = flatten(failure.config.model_dump())
-        words = [f"{name}={to_text(run[name])}" for name in (*columns, "seed") if name in run]
-        lines.append(f"  {identity} {' '.join(words)}: {failure.error}")
+    lines = [f"failed: {len(failures)} of {asked} runs; the traceback of each: synthlab show ID results={results}"]
+    settings = [flatten(each.config.model_dump()) for each in failures.values()]
+    columns = [*find_varying(pd.DataFrame(settings)), "seed"]
+    for failure, run in list(zip(failures.values(), settings, strict=True))[:FAILED]:
+        words = [f"{name}={to_text(run[name])}" for name in columns if name in run]
+        lines.append(f"  {failure.config.id} {' '.join(words)}: {failure.error}")
         if asked == 1 and any(own_classes(failure.config.model_dump())):
             lines += failure.traceback.splitlines()
     if len(failures) > FAILED:

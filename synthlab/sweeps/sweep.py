@@ -39,7 +39,7 @@ class Sweep(Generic[Kept]):
 
     Attributes:
         kept: What ``keep`` returned of the record of each recorded run.
-        failures: Why runs failed; None where that can no longer be read.
+        failures: Why runs failed.
         missing: The runs that are neither recorded nor failed, as of the last look into the store.
         skipped: The number of runs that were recorded before.
         damaged: The new places of damaged files.
@@ -49,7 +49,7 @@ class Sweep(Generic[Kept]):
         self.asked = {config.id: config for config in configs}
         self.store, self.keep = store, keep
         self.kept: dict[str, Kept] = {}
-        self.failures: dict[str, Failure | None] = {}
+        self.failures: dict[str, Failure] = {}
         self.missing = dict(self.asked)
         self.skipped = 0
         self.damaged: list[str] = []
@@ -82,11 +82,8 @@ class Sweep(Generic[Kept]):
             damage = list(self.store.damaged)
             self.damaged += map(self.store.set_aside, damage)
         for identity in self.missing.keys() & {*self.store.ids("failed")}:
-            try:
+            with suppress(DamagedRecord):  # it is tried again
                 self._add(self.store.read_failure(identity))
-            except (DamagedRecord, FileNotFoundError):
-                self.failures[identity] = None
-                del self.missing[identity]
 
     def train(self, workers: int = 1, device: str = "cpu", wait: bool = True, tracker: Tracker | None = None) -> None:
         """Train missing runs that nobody else trains; then ``wait`` for those that others train.
