@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 WHOLE = ("length", "step")  # columns of integers; all others are of double precision
 SEEDS = Run.SEEDS
+GROUP = 100  # rows of a row group, the smallest part of a file that is decoded
 NESTED = ("metrics", "training", "outputs")
 # The columns of a row that are not nested. ``horizon`` follows from the metrics, and saves reading them.
 COLUMNS: dict[str, pa.DataType] = {
@@ -180,15 +181,14 @@ def encode(records: Sequence[Record], weights_file: str | None) -> bytes:
     with pq.ParquetWriter(
         sink, table.schema, compression="zstd", use_dictionary=REPEATED, write_statistics=False, store_schema=False
     ) as writer:
-        writer.write_table(table)
+        writer.write_table(table, row_group_size=GROUP)
         ids = " ".join(row["id"] for row in rows)
         writer.add_key_value_metadata({"ids": ids, "checksum": checksum(ids.encode())})
     return sink.getvalue()
 
 
-def read_ids(file: BinaryIO) -> list[str]:
-    """Return the ids in the footer of a file of ``encode``. Raises any error if it is damaged."""
-    about = pq.read_metadata(file).metadata
+def read_ids(about: Mapping[bytes, bytes]) -> list[str]:
+    """Return the ids in what the footer of a file of ``encode`` is ``about``. Raises any error if it is damaged."""
     if checksum(about[b"ids"]) != about[b"checksum"].decode():
         raise ValueError("its ids do not have their checksum")
     return about[b"ids"].decode().split()

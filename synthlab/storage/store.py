@@ -31,6 +31,7 @@ from synthlab.storage.files import DIGITS, Folder, checksum
 from synthlab.storage.leases import Leases
 from synthlab.storage.records import (
     COLUMNS,
+    GROUP,
     NESTED,
     Failure,
     Record,
@@ -58,10 +59,9 @@ def check_tag(tag: Any) -> str | None:
     """
     if tag is None:
         return None
-    text = str(tag) if isinstance(tag, str | int) and not isinstance(tag, bool) else ""
-    if not TAG.fullmatch(text):
+    if not TAG.fullmatch(str(tag)):
         raise InputError(f"tag={show(tag)}: must be a name of letters, digits, _, - and ., and not begin with a dot")
-    return text
+    return str(tag)
 
 
 class Store:
@@ -120,8 +120,10 @@ class Store:
                 for identity in self._read_ids(name):
                     self._files[identity] = max(name, self._files.get(identity, ""))
                 self._known.add(name)
-        chosen = list(self._files) if asked is None else asked
-        return {identity: self._files[identity] for identity in chosen if identity in self._files}
+        files = self._files  # another thread may begin a new one
+        return {
+            identity: files[identity] for identity in (list(files) if asked is None else asked) if identity in files
+        }
 
     def ids(self, folder: str = "runs") -> list[str]:
         """Return the identities of all records (or of the failed runs: ``failed``), sorted."""
@@ -181,7 +183,9 @@ class Store:
                     raise InputError(
                         f"{path}: another version of synthlab wrote it, without the column {lacking[0]}; move it away"
                     )
-                rows = file.read(columns, use_threads=False)
+                wanted, every = {*ids}, read_ids(file.metadata.metadata)
+                groups = {place // GROUP for place, identity in enumerate(every) if identity in wanted}
+                rows = file.read_row_groups(sorted(groups), columns, use_threads=False)
                 yield rows.filter(pc.is_in(rows["id"], pa.array(ids))) if len(ids) < len(rows) else rows
 
     def damage_lines(self) -> list[str]:
@@ -287,7 +291,7 @@ class Store:
         """Return the runs in a file of records, from its footer. Raises as ``_read`` does."""
         try:
             with self.files.open(f"runs/{name}") as file:
-                return read_ids(file)
+                return read_ids(pq.read_metadata(file).metadata)
         except Exception:  # of damaged bytes, or of the disk
             self._read(name)
             raise

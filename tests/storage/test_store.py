@@ -260,7 +260,7 @@ def test_tags_mark_runs_that_stay_as_they_are(store):
     assert store.files.names("tags/pilot") == before
 
 
-@pytest.mark.parametrize("tag", ["", "..", "a/b", "a,b", "x" * 101, True])
+@pytest.mark.parametrize("tag", ["", "..", "a/b", "a,b", "x" * 101])
 def test_a_tag_that_cannot_name_a_folder_is_refused(tmp_path, tag):
     with pytest.raises(InputError, match=r"tag=.*: must be a name of letters, digits, _, - and \."):
         Store(tmp_path, tag=tag)

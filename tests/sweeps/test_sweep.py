@@ -223,9 +223,7 @@ def test_two_sweeps_that_find_one_file_damaged_mend_it_once(tmp_path):
     assert Store(tmp_path).ids() == [run.id]
 
 
-def test_one_run_is_shown_by_its_first_digits_and_a_damaged_failure_is_tried_again(
-    invoke, quick, tmp_path, flag
-):
+def test_one_run_is_shown_by_its_first_digits_and_a_damaged_failure_is_tried_again(invoke, quick, tmp_path, flag):
     invoke("synthlab", *quick, "-m", "task.name=length,support.user_classes:Broken")
     store = Store(tmp_path)
     shown = invoke("show", store.ids()[0][:9], str(tmp_path))
