@@ -158,7 +158,6 @@ def flatten(config: Mapping[str, Any], group: str = "") -> dict[str, Any]:
 def encode(records: Sequence[Record], weights_file: str | None) -> bytes:
     """Return a Parquet file with a row for each record of a group, whose ids its footer names too.
 
-    Their tables have been through ``type_columns``.
     ``weights_file`` has the weights of all records, in this order; None if they have none.
     """
     rows = [
@@ -196,24 +195,25 @@ def read_ids(about: Mapping[bytes, bytes]) -> list[str]:
 
 def _nest(tables: Sequence[pd.DataFrame | None]) -> pa.Array | None:
     """Return a column of nested tables, each a struct of lists; None without any."""
-    kinds = {
-        str(c): pa.list_(pa.from_numpy_dtype(t))
+    columns = dict.fromkeys(column for table in tables if table is not None for column in table)
+    kinds = [(str(column), pa.list_(pa.from_numpy_dtype(_type_of(column)))) for column in columns]
+    lists = [
+        None
+        if table is None
+        else {str(c): values.astype(_type_of(c)) for c, values in zip(table, table.to_numpy(float).T, strict=True)}
         for table in tables
-        if table is not None
-        for c, t in table.dtypes.items()
-    }
-    lists = [None if table is None else {str(c): table[c].to_numpy() for c in table} for table in tables]
-    return pa.array(lists, pa.struct(kinds.items())) if kinds else None
+    ]
+    return pa.array(lists, pa.struct(kinds)) if kinds else None
 
 
 def type_columns(record: Record) -> Record:
     """Return the record with tables whose columns have the types with which they are read."""
     tables = {name: getattr(record, name) for name in NESTED if getattr(record, name) is not None}
     types = {name: {column: _type_of(column) for column in table} for name, table in tables.items()}
-    changed = {
-        name: table.astype(types[name]) for name, table in tables.items() if table.dtypes.to_dict() != types[name]
+    typed = {
+        name: table.astype(types[name]) for name, table in tables.items() if [*table.dtypes] != [*types[name].values()]
     }
-    return replace(record, **changed) if changed else record
+    return replace(record, **typed) if typed else record
 
 
 def _type_of(column: object) -> type[np.generic]:

@@ -32,7 +32,7 @@ def test_of_many_one_holds_a_run_until_it_lets_go(tmp_path):
     assert leases(tmp_path).find({RUN}) == {}
 
 
-def test_a_claim_tells_how_far_its_process_is(tmp_path):
+def test_a_lease_tells_how_far_its_process_is(tmp_path):
     held = leases(tmp_path)
     with held.hold([RUN]) as mine:
         assert held.find({RUN, "f" * 16}) == {RUN: (True, 0.0)}
@@ -46,7 +46,7 @@ DYING = "import os, sys; from synthlab.storage.store import Store;"
 DYING += "held = Store(sys.argv[1]).leases.hold([sys.argv[2]]); held.__enter__(); os.kill(os.getpid(), 9)"
 
 
-def test_the_claim_of_a_killed_process_is_dead_and_one_process_takes_it(tmp_path):
+def test_the_lease_of_a_killed_process_is_dead_and_one_process_takes_it(tmp_path):
     subprocess.run([sys.executable, "-c", DYING, tmp_path, RUN], check=False)
     assert leases(tmp_path).find({RUN}) == {RUN: (False, 0.0)}
     held = []
