@@ -3,8 +3,8 @@
 import os
 import secrets
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +12,13 @@ from synthlab.cli.arguments import Parser, exit_on_input_error
 from synthlab.errors import InputError
 from synthlab.output import say, tell
 
-SUFFIXES = (".parquet", ".csv")
 TOLD = 10  # the most omitted records that are named one by one
 
 
 def collect(results: str | os.PathLike[str], out: str | os.PathLike[str], where: Any = None) -> Any:
     """Write one table of all runs below a folder of results.
 
-    It is written in parts, so that memory hardly grows with the number of runs, and under a temporary name until it is
-    complete.
+    It is written in parts, so that memory hardly grows with the number of runs, and whole or not at all.
 
     Args:
         results: The folder of the records, or the address of an object store.
@@ -45,22 +43,34 @@ def collect(results: str | os.PathLike[str], out: str | os.PathLike[str], where:
         >>> len(pd.read_csv("runs.csv"))  # 3 runs, 12 test lengths
         36
     """
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     from synthlab.analysis.collection import Collection
     from synthlab.storage.store import Store
 
     out = Path(out)
-    if out.suffix not in SUFFIXES:
-        raise InputError(f"out={out}: must end in {' or '.join(SUFFIXES)}")
+    if out.suffix not in (".parquet", ".csv"):
+        raise InputError(f"out={out}: must end in .parquet or .csv")
     store = Store(results)
     if store.files.local is not None and not store.files.local.exists():
         raise InputError(f"results={results}: there is no such folder")
     collection = Collection(store, where)
+    empty = pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in collection.kinds.items()})
     partial = out.with_name(f".partial-{out.name}-{secrets.token_hex(4)}")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with _writer(partial, out.suffix, collection.kinds) as write:
-            for part in collection.parts():
-                write(part)
+        if out.suffix == ".csv":
+            with open(partial, "w", newline="") as file:
+                empty.to_csv(file, index=False)
+                for part in collection.parts():
+                    part.to_csv(file, index=False, header=False)
+        else:
+            schema = pa.Schema.from_pandas(empty, preserve_index=False).remove_metadata()
+            with pq.ParquetWriter(partial, schema, compression="zstd") as writer:
+                for part in collection.parts():
+                    writer.write_table(pa.Table.from_pandas(part, schema=schema, preserve_index=False))
         partial.replace(out)
     except OSError as error:
         raise InputError(f"out={out}: cannot be written ({error.strerror or error})") from None
@@ -68,25 +78,6 @@ def collect(results: str | os.PathLike[str], out: str | os.PathLike[str], where:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
     return collection
-
-
-@contextmanager
-def _writer(path: Path, suffix: str, kinds: dict[str, str]) -> Iterator[Any]:
-    """Yield a function that appends a part of a table to ``path``; without parts the file has only the columns."""
-    import pandas as pd
-
-    empty = pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in kinds.items()})
-    if suffix == ".csv":
-        with open(path, "w", newline="") as file:
-            empty.to_csv(file, index=False)
-            yield lambda part: part.to_csv(file, index=False, header=False)
-        return
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    schema = pa.Schema.from_pandas(empty, preserve_index=False).remove_metadata()
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        yield lambda part: writer.write_table(pa.Table.from_pandas(part, schema=schema, preserve_index=False))
 
 
 def main(argv: Sequence[str] | None = None) -> None:

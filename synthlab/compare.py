@@ -1,6 +1,5 @@
 """``synthlab compare``: plot any metric against any setting, grouped and faceted by others, over all runs."""
 
-import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -12,9 +11,8 @@ import numpy as np
 import pandas as pd
 
 from synthlab.analysis.collection import PART, Collection, Part
-from synthlab.analysis.comparison import Lengths, Names, check_table, gather_points, split
-from synthlab.analysis.conditions import select_rows
-from synthlab.analysis.tables import ENVIRONMENT, STEP, make_curve_table
+from synthlab.analysis.comparison import Lengths, Names, gather_points, split
+from synthlab.analysis.tables import STEP, make_curve_table
 from synthlab.cli.arguments import Parser, exit_on_input_error
 from synthlab.errors import InputError, escape
 from synthlab.output import save_picture, say, tell
@@ -83,52 +81,36 @@ def _save(figure: "Figure", field: str, path: Path) -> None:
         save_picture(figure, field, path, metadata=METADATA.get(path.suffix.lower()))
 
 
-def _read(source: str, where: list[str] | None) -> Iterator[Part]:
+def _read(results: str, where: list[str] | None) -> Iterator[Part]:
     """Yield the runs in a folder of results. Raises InputError if there are none."""
-    collection = Collection(Store(source), where)
+    collection = Collection(Store(results), where)
     yield from collection.read()
     for line in collection.warnings():
         tell(f"warning: {escape(line)}")
     if not collection.runs:
-        raise InputError(_none(source, where))
+        raise InputError(f"results={results}: holds no runs" + (f" where {' '.join(where)}" if where else ""))
 
 
-def _read_curves(source: str, where: list[str] | None) -> Iterator[Part]:
+def _read_curves(results: str, where: list[str] | None) -> Iterator[Part]:
     """Yield the training curves of the finished runs in a folder of results, in parts."""
     asked: list[str] = []
-    for runs, places, _ in _read(source, where):
+    for runs, places, _ in _read(results, where):
         found = runs.iloc[np.unique(places)]
         asked += found["id"][found["status"] == "finished"].tolist()
-    records = Store(source).read_all(asked)
+    records = Store(results).read_all(asked)
     while part := list(islice(records, PART)):
         yield split(make_curve_table(part))
 
 
-def _read_file(source: str, where: list[str] | None) -> pd.DataFrame:
-    """Return the table of runs in a file. Raises InputError if there are none."""
-    try:
-        if source.endswith(".parquet"):
-            table = pd.read_parquet(source)
-        else:
-            table = pd.read_csv(source, dtype=dict.fromkeys(("id", "tag", *ENVIRONMENT), str), low_memory=False)
-    except (OSError, ValueError) as error:
-        reason = " ".join(str(getattr(error, "strerror", None) or error).split())
-        raise InputError(f"source={source}: cannot be read ({reason}); give a table of runs") from None
-    check_table(f"source={source}", table)
-    table = select_rows(table, where)
-    if table.empty:
-        raise InputError(_none(source, where))
-    return table
+def _compare(argv: Sequence[str] | None) -> list[Path]:
+    """Plot what the command line asks for; return the files."""
+    import matplotlib.pyplot as plt
 
+    from synthlab.analysis.panels import draw_comparison
 
-def _none(source: str, where: list[str] | None) -> str:
-    return f"source={source}: holds no runs" + (f" where {' '.join(where)}" if where else "")
-
-
-def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = Parser(prog="synthlab compare", description=(__doc__ or "").partition(": ")[2], allow_abbrev=False)
     option = parser.add_argument
-    option("source", nargs="?", default="results", help="folder of results, or a .csv or .parquet that collect wrote")
+    option("results", nargs="?", default="results", help="results folder or address (default: results)")
     option("--metric", help="a metric of the runs, horizon, or another column of numbers (default: the primary metric)")
     option(
         "--x", default="length", metavar="SETTING", help="variable of the x-axis: length (default), a setting, or step"
@@ -138,27 +120,11 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     option("--length", metavar="LENGTHS", help="test lengths to plot, with commas (default: each run's longest)")
     option("--where", action="append", metavar="CONDITIONS", help="runs to plot: 'task=length,sum train_length>=20'")
     option("--out", default="compare.png", help="picture: .png, .pdf or .svg; its points are written to .points.csv")
-    return parser.parse_intermixed_args(argv)
-
-
-def _compare(argv: Sequence[str] | None) -> list[Path]:
-    """Plot what the command line asks for; return the files."""
-    import matplotlib.pyplot as plt
-
-    from synthlab.analysis.panels import draw_comparison
-
-    args = _arguments(argv)
+    args = parser.parse_intermixed_args(argv)
     picture = Path(args.out)
+    runs = (_read_curves if args.x == STEP else _read)(args.results, args.where)
+    comparison = gather_points(runs, args.metric, args.x, args.by, args.facet, args.length)
     data = picture.with_suffix(".points.csv")
-    if os.path.realpath(data) == os.path.realpath(args.source):  # accepts links in a loop
-        raise InputError(f"out={picture}: its points would overwrite the source {data}; choose another name")
-    if Path(args.source).suffix in (".csv", ".parquet"):
-        table = _read_file(args.source, args.where)
-        if args.x == STEP and STEP not in table:
-            raise InputError(f"x={STEP}: {args.source} has no training curves; give a folder of results")
-    else:
-        table = (_read_curves if args.x == STEP else _read)(args.source, args.where)
-    comparison = gather_points(table, args.metric, args.x, args.by, args.facet, args.length)
     try:
         data.parent.mkdir(parents=True, exist_ok=True)
         data.write_text(comparison.csv(), encoding="utf-8")

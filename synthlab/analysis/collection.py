@@ -13,16 +13,16 @@ import pyarrow.compute as pc
 
 from synthlab.analysis.conditions import Condition, Where, check, conditions
 from synthlab.analysis.tables import ENVIRONMENT, join_tags
-from synthlab.errors import DamagedRecord, OlderRecord, UnknownFamily
+from synthlab.errors import UnknownFamily
 from synthlab.runs.run import run_type
-from synthlab.storage.records import COLUMNS, SEEDS, Failure, flatten
+from synthlab.storage.records import COLUMNS, SEEDS, flatten
 from synthlab.storage.store import Store
 
 PART = 2048  # number of runs in memory at a time
 # Columns before and after the settings; metrics are last.
-FIRST, LAST = ("id", "family", "status", "weights", "tag", *ENVIRONMENT), ("error", "diverged_at", "length")
-TYPES = dict.fromkeys(("id", "family", "status", "tag", "error", *ENVIRONMENT), "string") | {"weights": "boolean"}
-TYPES |= dict.fromkeys(("diverged_at", "length", *SEEDS), "Int64")
+FIRST, LAST = ("id", "family", "status", "weights", "tag", *ENVIRONMENT), ("diverged_at", "length")
+TYPES = dict.fromkeys(FIRST, "string") | {"weights": "boolean"}
+TYPES |= dict.fromkeys((*LAST, *SEEDS), "Int64")
 
 
 class Part(NamedTuple):
@@ -38,7 +38,7 @@ class Part(NamedTuple):
 
 @dataclass
 class Collection:
-    """The runs of a store that fulfil conditions: a row for each run and test length.
+    """The recorded runs of a store that fulfil conditions: a row for each run and test length.
 
     The constructor reads all settings, each text once, and decides which columns there are (``kinds``: pandas' type by
     name). ``unknown`` counts the records of each unknown family. Raises InputError for a condition on a column that no
@@ -52,28 +52,20 @@ class Collection:
     runs: int = 0
 
     def __post_init__(self) -> None:
-        self._versions: dict[str, int] = {}  # the results version of each kind; records of others are left out
-        self._damaged_failures: list[str] = []
         texts: dict[str, dict[str, Any]] = {}  # settings by dotted key
-        present: set[str] = set()
-        for rows in self.store.rows(None, ["id", "family", "results_version", "settings"]):
-            kind = rows["family"][0].as_py()  # a file has runs of one kind and version
-            self._find_version(kind, len(rows))
-            if self._is_present(rows):
-                present.add(kind)
-                for text in rows["settings"].unique().to_pylist():
-                    texts[text] = texts.get(text) or flatten(json.loads(text))
-        self._failures = list(self._read_failures())
+        families: set[str] = set()
+        for family, rows in self._present(["id", "family", "results_version", "settings"], self.unknown):
+            families.add(family)
+            for text in rows["settings"].unique().to_pylist():
+                texts[text] = texts.get(text) or flatten(json.loads(text))
         types: dict[str, set[type]] = {}
         self._texts = sorted(texts)  # so that columns have one order
         every = [texts[text] for text in self._texts]
-        for settings in (*every, *(flatten(each.config.model_dump()) for each in self._failures)):
-            for name, value in settings.items():
-                types.setdefault(name, set()).add(type(value))
+        for name, value in (item for settings in every for item in settings.items()):
+            types.setdefault(name, set()).add(type(value))
         names = {name: TYPES.get(name) or _kind(found) for name, found in types.items()}
         self._settings = pd.DataFrame(every).reindex(columns=list(names)).astype(names)
-        kinds = sorted({*present, *(each.config.family for each in self._failures)})
-        measures = [run_type(kind).measures() for kind in kinds]
+        measures = [run_type(family).measures() for family in sorted(families)]
         metrics = dict.fromkeys(["length", *(name for each in measures for name in each.metrics)], "float64")
         self._measured = metrics | {"length": "Int64"}
         self.kinds = {name: TYPES[name] for name in FIRST} | names | {name: TYPES[name] for name in LAST}
@@ -89,7 +81,7 @@ class Collection:
     @property
     def damaged(self) -> list[str]:
         """A line for each damaged file that was found so far."""
-        return [*self.store.damage_lines(), *self._damaged_failures]
+        return self.store.damage_lines()
 
     def read(self) -> Iterator[Part]:
         """Yield the runs in parts, all with the same columns of the same types; none is empty."""
@@ -101,9 +93,12 @@ class Collection:
             places = np.repeat(np.arange(len(runs)), np.maximum(sizes, 1))  # a run that diverged has one row too
             values = {name: pc.list_flatten(each).to_numpy() for name, each in lists.items()}
             measured = pd.DataFrame(values, index=np.flatnonzero(sizes[places]))
-            yield from self._make_part(runs, places, measured)
-        failed = _select(self._type(pd.DataFrame(map(self._make_row, self._failures))), self._of_runs)
-        yield from self._make_part(failed, np.arange(len(failed)), pd.DataFrame())
+            measured = measured.reindex(range(len(places)), columns=list(self._measured)).astype(self._measured)
+            measured = _select(measured, self._of_rows)
+            if len(measured):
+                places = places[measured.index]
+                self.runs += len(np.unique(places))
+                yield Part(runs, places, measured)
 
     def parts(self) -> Iterator[pd.DataFrame]:
         """Yield the table in parts, all with the same columns of the same types."""
@@ -112,13 +107,12 @@ class Collection:
             yield pd.concat(parts, axis="columns")[list(self.kinds)]
 
     def table(self) -> pd.DataFrame:
-        """Return the whole table, sorted by identity, empty if no run is found. Columns without values are left out."""
+        """Return the whole table, sorted by identity; empty if no run is found."""
         parts = list(self.parts())
         if not parts:
             return pd.DataFrame()
         whole = pd.concat(parts, ignore_index=True).sort_values("id", kind="stable", ignore_index=True)
-        spare = [name for name in ("error", "diverged_at") if whole[name].isna().all()]
-        return whole.drop(columns=spare)
+        return whole.drop(columns="diverged_at") if whole["diverged_at"].isna().all() else whole
 
     def warnings(self) -> list[str]:
         """Return a line on the damaged files that were found so far, and one for each unknown family."""
@@ -129,34 +123,25 @@ class Collection:
         """Return a line for each unknown family, whose records are left out."""
         return [f"unknown family: {line}: {number} records left out" for line, number in self.unknown.items()]
 
-    def _find_version(self, kind: str, number: int) -> None:
-        """Note the present results version of a kind of runs; of an unknown one count the records."""
-        try:
-            self._versions[kind] = run_type(kind).results_version
-        except UnknownFamily as error:
-            self.unknown[str(error)] += number
+    def _present(self, columns: list[str], unknown: Counter[str]) -> Iterator[tuple[str, pa.Table]]:
+        """Yield the rows of each file whose family is known, with it, and whose results version is the present one.
 
-    def _is_present(self, rows: pa.Table) -> bool:
-        """Return True if the rows of a file are of a known kind and its present results version."""
-        return self._versions.get(rows["family"][0].as_py()) == rows["results_version"][0].as_py()
-
-    def _read_failures(self) -> Iterator[Failure]:
-        failed = self.store.ids("failed")
-        recorded = {identity for rows in self.store.rows(failed, ["id"]) for identity in rows["id"].to_pylist()}
-        for identity in (identity for identity in failed if identity not in recorded):
+        Rows of unknown families are counted in ``unknown``. A file has runs of one family and version.
+        """
+        for rows in self.store.rows(None, columns):
+            family = rows["family"][0].as_py()
             try:
-                yield self.store.read_failure(identity)
-            except OlderRecord:
-                pass
+                version = run_type(family).results_version
             except UnknownFamily as error:
-                self.unknown[str(error)] += 1
-            except DamagedRecord as error:
-                self._damaged_failures.append(str(error))
+                unknown[str(error)] += len(rows)
+                continue
+            if rows["results_version"][0].as_py() == version:
+                yield family, rows
 
     def _batches(self) -> Iterator[pa.Table]:
         """Yield the rows of several files at once, up to ``PART`` if they have one schema."""
         held: list[pa.Table] = []
-        for rows in filter(self._is_present, self.store.rows(None, [*COLUMNS, "metrics"])):
+        for _, rows in self._present([*COLUMNS, "metrics"], Counter()):
             if held and (held[0].schema != rows.schema or sum(map(len, held)) + len(rows) > PART):
                 yield pa.concat_tables(held)
                 held = []
@@ -168,43 +153,23 @@ class Collection:
         """Return a row for each run, without what is measured by length."""
         places = pc.index_in(rows["settings"], pa.array(self._texts, pa.string())).to_numpy()
         environments = {text: json.loads(text) for text in rows["environment"].unique().to_pylist()}
-        columns: dict[str, Any] = {name: rows[name].to_pylist() for name in ("id", "family", "status")}
-        columns |= {name: _integers(rows[name]) for name in ("diverged_at", "horizon", *SEEDS) if name in self.kinds}
         made = [environments[text] for text in rows["environment"].to_pylist()]
+        columns: dict[str, Any] = {name: rows[name].to_pylist() for name in ("id", "family", "status")}
+        for name in (name for name in ("diverged_at", "horizon", *SEEDS) if name in self.kinds):
+            values = rows[name].fill_null(0).to_numpy(), rows[name].is_null().to_numpy()
+            columns[name] = pd.arrays.IntegerArray(*values)
         columns |= {name: [each.get(name) for each in made] for name in ENVIRONMENT}
         columns["tag"] = [join_tags(self.store.tags.get(identity, ())) for identity in columns["id"]]
         columns["weights"] = pc.list_value_length(rows["weights"]).to_numpy() > 0
-        return self._type(self._settings.take(places).reset_index(drop=True).assign(**columns))
-
-    def _make_row(self, failure: Failure) -> dict[str, Any]:
-        about = {"id": failure.config.id, "family": failure.config.family, "status": "failed", "weights": False}
-        about["tag"] = join_tags(self.store.tags.get(failure.config.id, ()))
-        about |= {name: failure.environment.get(name) for name in ENVIRONMENT}
-        return about | flatten(failure.config.model_dump()) | {"error": failure.error}
-
-    def _type(self, runs: pd.DataFrame) -> pd.DataFrame:
-        """Return the table with the columns of runs, each of its type."""
         kinds = {name: kind for name, kind in self.kinds.items() if name not in self._measured}
+        runs = self._settings.take(places).reset_index(drop=True).assign(**columns)
         return runs.reindex(columns=list(kinds)).astype(kinds)
-
-    def _make_part(self, runs: pd.DataFrame, places: np.ndarray, measured: pd.DataFrame) -> Iterator[Part]:
-        """Yield the part of these runs whose rows fulfil the conditions, unless it is empty."""
-        measured = measured.reindex(range(len(places)), columns=list(self._measured)).astype(self._measured)
-        measured = _select(measured, self._of_rows)
-        if len(measured):
-            places = places[measured.index]
-            self.runs += len(np.unique(places))
-            yield Part(runs, places, measured)
 
 
 def _select(table: pd.DataFrame, asked: Iterable[Condition]) -> pd.DataFrame:
     for condition in asked if len(table) else ():
         table = table[condition.mask(table[condition.column])]
     return table
-
-
-def _integers(column: pa.ChunkedArray) -> pd.arrays.IntegerArray:
-    return pd.arrays.IntegerArray(column.fill_null(0).to_numpy(), column.is_null().to_numpy())
 
 
 def _kind(types: set[type]) -> str:

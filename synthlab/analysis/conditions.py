@@ -49,20 +49,10 @@ def conditions(where: Where) -> list[Condition]:
 
     Raises InputError for invalid conditions.
     """
-    if where is None:
-        return []
     if isinstance(where, Mapping):
         return [Condition(str(name), "=", _to_texts(value)) for name, value in where.items()]
-    texts = [where] if isinstance(where, str) else where
+    texts = [where] if isinstance(where, str) else where or ()
     return [_condition(word) for text in texts for word in str(text).split()]
-
-
-def select_rows(table: pd.DataFrame, where: Where) -> pd.DataFrame:
-    """Return the rows of ``table`` that fulfil all of ``where``. Raises InputError for a column that it lacks."""
-    for condition in conditions(where):
-        check(condition, table.columns)
-        table = table[condition.mask(table[condition.column])]
-    return table
 
 
 def check(condition: Condition, columns: Collection[str]) -> None:
@@ -90,9 +80,7 @@ def _to_texts(value: Any) -> tuple[str, ...]:
 
 def _number(value: Any) -> float | None:
     """Return ``value`` as a number; None if it is none, or a truth value."""
-    if isinstance(value, bool | np.bool_) or value is None or value is pd.NA:
-        return None
-    if isinstance(value, str) and "_" in value:  # Python would read it as a thousands separator
+    if isinstance(value, bool | np.bool_) or value is pd.NA or "_" in str(value):  # 1_000 is no number here
         return None
     try:
         number = float(value)

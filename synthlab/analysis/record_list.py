@@ -2,7 +2,6 @@
 
 import os
 import warnings
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -10,9 +9,7 @@ import pandas as pd
 from synthlab.analysis import printing, tables
 from synthlab.analysis.collection import Collection
 from synthlab.analysis.conditions import Where
-from synthlab.errors import InputError
 from synthlab.output import save_picture
-from synthlab.runs.registry import show
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
 from synthlab.styles import RC
@@ -33,13 +30,6 @@ class Records(list[Record]):
         >>> list(records.summary().index)
         [1, 5, 10, 12]
     """
-
-    def __init__(self, records: Iterable[Record] = ()):
-        super().__init__()
-        for record in records:
-            if not isinstance(record, Record):
-                raise InputError(f"records: {show(record)}: must be a record; synthlab.run returns records")
-            self.append(record)
 
     def table(self) -> pd.DataFrame:
         """Return one tidy table.
@@ -109,7 +99,7 @@ def load_records(results: str | os.PathLike[str] = "results", where: Where = Non
             texts, or a mapping such as ``{"task": ["length", "sum"], "seed": 0}``.
 
     Returns:
-        A row for each run and test length, with the columns of ``Records.table``; a diverged or failed run has a single
+        A row for each run and test length, with the columns of ``Records.table``; a diverged run has a single
         row, without length. Empty if there is no such run.
 
     Raises:

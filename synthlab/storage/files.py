@@ -6,13 +6,13 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-from synthlab.errors import InputError, format_error
+import fsspec
+
+from synthlab.errors import InputError, StoreError, format_error
 from synthlab.runs.registry import show
 
-# The file systems of fsspec that can hold records: object stores and, to try that out, local files and memory.
-ADDRESSES = ("s3", "gs", "gcs", "az", "abfs", "file", "local", "memory")
 DIGITS = 16  # of a checksum
 
 
@@ -37,24 +37,13 @@ def checksum(data: bytes) -> str:
 
 def reason_of(error: Exception) -> str:
     """Return the system's reason for an error, in a few words."""
-    return getattr(error, "strerror", None) or " ".join(str(error).split())
-
-
-@contextmanager
-def _as_os_error() -> Iterator[None]:
-    """Raise the error of any library as an OSError."""
-    try:
-        yield
-    except OSError:
-        raise
-    except Exception as error:
-        raise OSError(format_error(error)) from error
+    return getattr(error, "strerror", None) or " ".join(str(error).split()) or format_error(error)
 
 
 class Folder:
     """The files below ``root``: a path, or the address of an object store such as ``s3://bucket/results``.
 
-    ``local`` is the path of a folder, None for an object store. Methods raise OSError.
+    ``local`` is the path of a folder, None for an object store. Methods raise StoreError, or FileNotFoundError.
 
     Raises InputError for anything else, without network access.
     """
@@ -64,73 +53,69 @@ class Folder:
             raise InputError(f"results={show(root)}: must be the path of a folder")
         self.address = str(root).rstrip("/") or "/"
         kind, is_address, place = str(root).partition("://")
-        if is_address and (kind not in ADDRESSES or not place.strip("/") or "::" in place):
-            *kinds, last = (f"{kind}://" for kind in ADDRESSES)
-            raise InputError(f"results={root}: must be a folder, or a place after {', '.join(kinds)} or {last}")
         is_local = not is_address or kind in ("file", "local")
         self.local = Path(place if is_address else root) if is_local else None
-        self._system: Any = None  # of an object store
-        if self.local is None:
-            import fsspec
-
-            try:
+        try:
+            if self.local is not None:
+                self._system, self._root = fsspec.filesystem("file"), str(self.local)
+            else:
                 self._system, self._root = fsspec.core.url_to_fs(self.address)
-            except Exception as error:  # a package or credentials are missing
-                raise InputError(f"results={root}: cannot be reached ({reason_of(error)}); give a folder") from None
+        except Exception as error:  # a kind of address that fsspec does not know, or whose package is missing
+            raise InputError(f"results={root}: cannot be reached ({reason_of(error)}); give a folder") from None
 
     def path(self, path: str = "") -> str:
         """Return the full path or address, for messages."""
         return f"{self.address}/{path}".rstrip("/") if path else self.address
 
-    @_as_os_error()
-    def exists(self) -> bool:
-        """Return True if the folder exists."""
-        return self._system.exists(self._root) if self.local is None else self.local.exists()
+    @contextmanager
+    def errors(self, failed: str) -> Iterator[None]:
+        """Raise any error as StoreError in one line: the folder cannot be ``failed``; FileNotFoundError stays."""
+        try:
+            yield
+        except Exception as error:
+            if isinstance(error, FileNotFoundError) and failed == "read":
+                raise
+            raise StoreError(f"results={self.address}: cannot be {failed} ({reason_of(error)})") from None
 
-    @_as_os_error()
     def names(self, folder: str) -> list[str]:
         """Return the names directly in ``folder``, sorted; none if it does not exist."""
-        with suppress(FileNotFoundError, NotADirectoryError):
-            if self.local is not None:
-                return sorted(os.listdir(self.local / folder))
+        with suppress(FileNotFoundError), self.errors("read"), suppress(NotADirectoryError):
             self._system.invalidate_cache()
             found = self._system.ls(f"{self._root}/{folder}", detail=False)
             return sorted(path.rstrip("/").rpartition("/")[2] for path in found)
         return []
 
-    @_as_os_error()
+    def exists(self, path: str) -> bool:
+        """Return True if there is such a file."""
+        with self.errors("read"):
+            return self._system.exists(f"{self._root}/{path}")
+
     def open(self, path: str) -> BinaryIO:
         """Open a file for reading."""
-        return self._system.open(f"{self._root}/{path}", "rb") if self.local is None else open(self.local / path, "rb")
+        with self.errors("read"):
+            return self._system.open(f"{self._root}/{path}", "rb")
 
-    @_as_os_error()
     def read(self, path: str) -> bytes:
         """Return the content of a file."""
-        with self.open(path) as file:
-            return file.read()
+        with self.errors("read"):
+            return self._system.cat_file(f"{self._root}/{path}")
 
-    @_as_os_error()
     def fetch(self, path: str) -> str:
         """Return the path of a file on this machine; one of an object store is downloaded once in a process."""
-        if self.local is not None:
-            return str(self.local / path)
-        import fsspec
+        with self.errors("read"):
+            if self.local is not None:
+                return str(self.local / path)
+            return fsspec.open_local(f"simplecache::{self.path(path)}")
 
-        return fsspec.open_local(f"simplecache::{self.path(path)}")
-
-    @_as_os_error()
     def write(self, path: str, data: bytes) -> None:
         """Write a file whole."""
-        if self.local is not None:
-            write_whole(self.local / path, data)
-        else:
-            self._system.pipe_file(f"{self._root}/{path}", data)
+        with self.errors("written"):
+            if self.local is not None:
+                write_whole(self.local / path, data)
+            else:
+                self._system.pipe_file(f"{self._root}/{path}", data)
 
-    @_as_os_error()
     def remove(self, path: str) -> None:
         """Remove a file if it exists."""
-        with suppress(FileNotFoundError):
-            if self.local is not None:
-                os.remove(self.local / path)
-            else:
-                self._system.rm_file(f"{self._root}/{path}")
+        with self.errors("written"), suppress(FileNotFoundError):
+            self._system.rm_file(f"{self._root}/{path}")

@@ -13,8 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from synthlab.storage.files import Folder
+
 SILENT = 600  # seconds after which a process of another machine counts as ended
-_held: set[Path] = set()  # the leases of this process
 
 
 class Lease(NamedTuple):
@@ -25,25 +26,30 @@ class Lease(NamedTuple):
 
 
 class Leases:
-    """The leases of one store; ``folder`` is None where there are none."""
+    """The leases of the store in ``files``."""
 
-    def __init__(self, folder: Path | None):
-        self.folder = folder
+    def __init__(self, files: Folder):
+        self.files, self.folder = files, files.local and files.local / "leases"
 
     @contextmanager
     def hold(self, identities: Iterable[str]) -> Iterator[list[str]]:
-        """Lease those of the runs that no living process has leased, while the block runs; yield them."""
+        """Lease those of the runs that no living process has leased, while the block runs; yield them.
+
+        Raises StoreError if the folder cannot be written.
+        """
         if self.folder is None:
             yield list(identities)
             return
-        self.folder.mkdir(parents=True, exist_ok=True)
         mine: list[str] = []
         try:
-            mine += (identity for identity in identities if self._take(self.folder / identity))
+            with self.files.errors("written"):
+                self.folder.mkdir(parents=True, exist_ok=True)
+                mine += (identity for identity in identities if _take(self.folder / identity))
             yield mine
         finally:
             for identity in mine:
-                _release(self.folder / identity)
+                with suppress(OSError):
+                    (self.folder / identity).unlink()
 
     def renew(self, identities: Iterable[str], share: float) -> None:
         """Say that this process is still at its runs, and how far."""
@@ -53,48 +59,27 @@ class Leases:
 
     def find(self, identities: Collection[str]) -> dict[str, Lease]:
         """Return the leases on the given runs."""
-        found: dict[str, Lease] = {}
-        if self.folder is not None:
-            with suppress(FileNotFoundError):
-                names = os.listdir(self.folder)
-                read = {name: _read(self.folder / name) for name in names if name in identities}
-                found = {name: lease for name, lease in read.items() if lease is not None}
-        return found
-
-    def clear(self, identities: Collection[str]) -> None:
-        """Remove dead leases on the given runs."""
-        for identity, lease in self.find(identities).items():
-            if not lease.alive and self.folder is not None:
-                _release(self.folder / identity)
-
-    def _take(self, path: Path) -> bool:
-        lease = _read(path)
-        if lease is not None and lease.alive:
-            return False
-        if lease is not None:  # two processes that do so at once may both train the run, which loses nothing
-            path.unlink(missing_ok=True)
-        try:
-            with open(path, "x") as file:
-                _held.add(path)
-                file.write(_sign(0))
-        except FileExistsError:
-            return False
-        except OSError:  # a full disk
-            _release(path)
-            raise
-        return True
+        if self.folder is None or not self.folder.exists():
+            return {}
+        read = {name: _read(self.folder / name) for name in os.listdir(self.folder) if name in identities}
+        return {name: lease for name, lease in read.items() if lease is not None}
 
 
-def release_all() -> None:
-    """Release the leases of this process, which is about to end."""
-    for path in list(_held):
-        _release(path)
-
-
-def _release(path: Path) -> None:
-    _held.discard(path)
-    with suppress(OSError):
-        path.unlink()
+def _take(path: Path) -> bool:
+    lease = _read(path)
+    if lease is not None and lease.alive:
+        return False
+    if lease is not None:  # two processes that do so at once may both train the run, which loses nothing
+        path.unlink(missing_ok=True)
+    try:
+        with open(path, "x") as file:
+            file.write(_sign(0))
+    except FileExistsError:
+        return False
+    except OSError:  # a full disk
+        path.unlink(missing_ok=True)
+        raise
+    return True
 
 
 def _sign(share: float) -> str:
@@ -107,13 +92,13 @@ def _read(path: Path) -> Lease | None:
         text, written = path.read_text(errors="replace"), path.stat().st_mtime
     except OSError:
         return None
-    alive, share = time.time() - written < SILENT, 0.0  # of another machine, or being written
-    with suppress(ValueError):
-        machine, pid, start, done = text.split()
-        share = float(done)
+    try:
+        machine, pid, start, share = text.split()
         if machine == platform.node():
-            alive = start == _read_start(int(pid))
-    return Lease(alive, share)
+            return Lease(start == _read_start(int(pid)), float(share))
+    except ValueError:  # it is being written
+        share = 0
+    return Lease(time.time() - written < SILENT, float(share))
 
 
 def _read_start(pid: int) -> str:

@@ -8,11 +8,11 @@ texts of settings, each of which is stored and checked once. Numbers are exact.
 
 import json
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -133,25 +133,24 @@ class Failure:
     @classmethod
     def from_error(cls, config: Run, error: BaseException, environment: dict[str, Any]) -> "Failure":
         """Return the failure for ``error``, which training ``config`` raised."""
-        line = format_error(error).encode(errors="backslashreplace").decode()
-        text = "".join(traceback.format_exception(error))
-        return cls(config, line, text, environment)
+        texts = format_error(error), "".join(traceback.format_exception(error))
+        line, trace = (text.encode(errors="backslashreplace").decode() for text in texts)  # messages may be no text
+        return cls(config, line, trace, environment)
 
 
-def flatten(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a run's settings by dotted key, without the kind of run.
+def flatten(config: Mapping[str, Any], group: str = "") -> dict[str, Any]:
+    """Return a run's settings by dotted key, without its family.
 
     A group's name is under the group's own key, its other keys under ``group.key``.
     """
-    return {name: value for key, part in config.items() if key != "family" for name, value in _flatten(key, part)}
-
-
-def _flatten(key: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if not isinstance(value, dict):
-        yield key, value
-        return
-    for inner, item in value.items():
-        yield from _flatten(key if inner == "name" else f"{key}.{inner}", item)
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        name = f"{group}.{key}" if group and key != "name" else group or key
+        if isinstance(value, dict):
+            flat |= flatten(value, name)
+        elif name != "family":
+            flat[name] = value
+    return flat
 
 
 def encode(records: Sequence[Record], weights_file: str | None) -> bytes:
@@ -185,12 +184,11 @@ def encode(records: Sequence[Record], weights_file: str | None) -> bytes:
     return sink.getvalue()
 
 
-def read_ids(file: BinaryIO | pa.BufferReader) -> np.ndarray:
-    """Return the ids in the footer of a file of ``encode``, as numbers. Raises any error if it is damaged."""
-    about = pq.read_metadata(file).metadata
+def read_ids(about: Mapping[bytes, bytes]) -> list[str]:
+    """Return the ids in what the footer of a file of ``encode`` is ``about``. Raises any error if it is damaged."""
     if checksum(about[b"ids"]) != about[b"checksum"].decode():
         raise ValueError("its ids do not have their checksum")
-    return np.frombuffer(bytes.fromhex(about[b"ids"].decode()), ">u8").astype(np.uint64)
+    return about[b"ids"].decode().split()
 
 
 def _nest(tables: Sequence[pd.DataFrame | None]) -> pa.Array | None:
@@ -204,6 +202,16 @@ def _nest(tables: Sequence[pd.DataFrame | None]) -> pa.Array | None:
         for table in tables
     ]
     return pa.array(lists, pa.struct(kinds)) if kinds else None
+
+
+def type_columns(record: Record) -> Record:
+    """Return the record with tables whose columns have the types with which they are read."""
+    tables = {name: getattr(record, name) for name in NESTED if getattr(record, name) is not None}
+    types = {name: {column: _type_of(column) for column in table} for name, table in tables.items()}
+    typed = {
+        name: table.astype(types[name]) for name, table in tables.items() if [*table.dtypes] != [*types[name].values()]
+    }
+    return replace(record, **typed) if typed else record
 
 
 def _type_of(column: object) -> type[np.generic]:
@@ -265,8 +273,7 @@ def to_record(row: Mapping[str, Any], weights: Mapping[int, Callable[[], bytes]]
 
 def encode_failure(failure: Failure) -> bytes:
     """Return ``failure`` as JSON."""
-    trace = failure.traceback.encode(errors="backslashreplace").decode()  # messages may be no text
-    about = {"error": failure.error, "traceback": trace, "environment": failure.environment}
+    about = {"error": failure.error, "traceback": failure.traceback, "environment": failure.environment}
     return json.dumps(_describe(failure.config) | about, indent=1).encode()
 
 

@@ -27,8 +27,7 @@ def check_save(save: Any) -> Save:
         return save
     if isinstance(save, str):
         raise InputError(f"{describe_unknown('save', save, SAVED)}, or give a list of steps")
-    is_list = isinstance(save, Sequence) and not isinstance(save, bytes | bytearray | memoryview)
-    if is_list and save and all(_is_step(step) for step in save):
+    if isinstance(save, Sequence) and save and all(_is_step(step) for step in save):
         return tuple(int(step) for step in save)
     raise InputError(f"save={show(save)}: must be {' or '.join(SAVED)}, or a list of steps such as [100, 1000]")
 

@@ -5,7 +5,7 @@ import os
 import shlex
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -15,8 +15,8 @@ from synthlab.runs.composition import require_launcher
 from synthlab.storage.files import write_whole
 from synthlab.storage.store import Store
 from synthlab.sweeps.launchers import launch
-from synthlab.sweeps.ranking import failure_lines, join_rankings, rankings, render_rankings, summarize_run
-from synthlab.sweeps.sweep import Outcome, Sweep, count_workers
+from synthlab.sweeps.ranking import failure_lines, rankings, render_rankings, summarize_run
+from synthlab.sweeps.sweep import Sweep, count_workers
 from synthlab.sweeps.sweep_grid import grid
 from synthlab.sweeps.trackers import tracker_of
 from synthlab.training.devices import find_device
@@ -45,9 +45,10 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", c
     asked = grid([*overrides, *(given for given in typed if given.startswith("hydra.searchpath="))])
     settings = asked.settings
     device, workers = find_device(settings["device"]), settings["workers"]
-    if workers is None:
-        workers = config.hydra.launcher.get("array_parallelism") if device == "cpu" else 1  # SLURM's jobs at a time
-    workers = count_workers(workers)
+    if launcher == "basic":  # Hydra's own, which has no workers
+        workers = count_workers(workers, device)
+    else:  # jobs, which ask for GPUs themselves; by default as many as SLURM may run at a time
+        workers = count_workers(workers or (config.hydra.launcher.get("array_parallelism") if device == "cpu" else 1))
     store = Store(settings["results"], settings["save"], settings["tag"])
     tracker = tracker_of(settings["tracker"], store.tag)
     runs = Sweep(asked.configs, store, keep=summarize_run)
@@ -59,24 +60,25 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", c
         folder = (store.files.local or Path()) / "sweeps" / day / f"{now}-{os.getpid()}"
     began, troubles = time.time(), []
     with runs.progress():
-        if runs.find_missing() and launcher == "basic":  # Hydra's own launcher, which has no workers
-            runs.train(workers if device == "cpu" else 1, device, tracker=tracker)
+        if launcher == "basic":
+            runs.train(workers, device, tracker=tracker)
         elif runs.missing:
             troubles = launch(config, context, runs, folder, workers, device, settings["tracker"])
             runs.wait()
-    outcome = runs.end()
+    rows = [runs.kept[identity] for identity in runs.asked if identity in runs.kept]
     about = {
         "command": shlex.join(command),
         "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),
         "seconds": round(time.time() - began, 3),
-        "failed": sorted(outcome.failures),
-        "damaged": outcome.damaged,
+        "failed": sorted(runs.failures),
+        "damaged": runs.damaged,
     }
     tables: list[str] = []
     texts = {"sweep.json": json.dumps(about, indent=1) + "\n"}
-    if found := rankings(outcome.kept.values()):
-        texts["ranking.csv"] = join_rankings(found).to_csv(index=False)
-        texts["runs.csv"] = pd.DataFrame(outcome.kept.values()).to_csv(index=False)
+    if found := rankings(rows):
+        ranked = pd.concat([table.assign(family=family) for family, table in found.items()])
+        texts["ranking.csv"] = ranked.to_csv(index=False)
+        texts["runs.csv"] = pd.DataFrame(rows).to_csv(index=False)
         tables = [f"tables:  {folder / 'ranking.csv'} (a row a combination), {folder / 'runs.csv'} (a row a run)"]
     try:
         for name, text in texts.items():
@@ -85,21 +87,16 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", c
         tables = []
         troubles.append(f"warning: {folder}: cannot be written ({error.strerror}); the records are kept")
     say(*([render_rankings(found)] if found else []), f"records: {store.files.path('runs')}", *tables)
-    troubles += [f"warning: {where}: a damaged file, set aside and its runs trained anew" for where in outcome.damaged]
-    failures = _describe_failures(outcome, store, len(runs.asked))
+    troubles += [f"warning: {where}: a damaged file, set aside and its runs trained anew" for where in runs.damaged]
+    asked, failures = len(runs.asked), []
+    if runs.failures:
+        failures += failure_lines(runs.failures, store.files.address, asked)
+    if diverged := [row for row in rows if row["status"] == "diverged"]:
+        first = f"the first {diverged[0]['id']} at step {diverged[0]['diverged_at']}"
+        failures.append(f"diverged: {len(diverged)} of {asked} runs, {first}; a lower protocol.lr may help")
+    if runs.missing:
+        failures.append(f"missing: {len(runs.missing)} of {asked} runs; the same command goes on from there")
     if failures:
         raise RunsFailed(*troubles, *failures)
     if troubles:
         tell(*troubles)
-
-
-def _describe_failures(outcome: Outcome[Any], store: Store, asked: int) -> list[str]:
-    """Return lines on runs that failed, diverged or are missing."""
-    lines = failure_lines(outcome.failures, store, asked) if outcome.failures else []
-    diverged = [each for each in outcome.kept.values() if each["status"] == "diverged"]
-    if diverged:
-        first = f"the first {diverged[0]['id']} at step {diverged[0]['diverged_at']}"
-        lines.append(f"diverged: {len(diverged)} of {asked} runs, {first}; a lower protocol.lr may help")
-    if outcome.missing:
-        lines.append(f"missing: {outcome.missing} of {asked} runs; the same command goes on from there")
-    return lines

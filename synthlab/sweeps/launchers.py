@@ -1,8 +1,7 @@
 """Sweeps in jobs of a Hydra launcher: joblib, submitit (SLURM) or Ray.
 
 The sweep's process splits the missing runs into parts, writes each to a file, and gives the launcher one job for each.
-A job trains its part on one thread, and records each ensemble as it finishes. If a job dies, the same sweep distributes
-what is missing again.
+A job trains its part as a sweep with one worker does. If it dies, the same sweep distributes what is missing again.
 """
 
 import json
@@ -43,7 +42,7 @@ def launch(
     from hydra.core.plugins import Plugins
 
     name, root = config.hydra.runtime.choices["hydra/launcher"], sweep.store.files.path("")
-    plan = plan_ensembles(sweep.find_missing(), jobs, device)  # the longest first
+    plan = plan_ensembles([*sweep.missing.values()], jobs, device)  # the longest first
     parts = [plan[first::jobs] for first in range(min(jobs, len(plan)))]
     shared = {
         "results": root if "://" in root else os.path.abspath(root),

@@ -1,7 +1,7 @@
 """The summary of a sweep: its combinations from best to worst, and its failures."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -12,7 +12,6 @@ from synthlab.analysis.tables import find_varying, mark_followers, run_row
 from synthlab.runs.run import run_type
 from synthlab.runs.sources import own_classes
 from synthlab.storage.records import Failure, Record, flatten
-from synthlab.storage.store import Store
 
 BEST, WORST, FAILED = 10, 5, 10  # number of lines of each in the summary; the files have all
 
@@ -33,12 +32,10 @@ def summarize_run(record: Record) -> dict[str, Any]:
     }
 
 
-def rankings(rows: Iterable[Mapping[str, Any]]) -> dict[str, pd.DataFrame]:
+def rankings(rows: Sequence[Mapping[str, Any]]) -> dict[str, pd.DataFrame]:
     """Return the ranking of the runs of each family, by its name."""
-    families: dict[str, list[Mapping[str, Any]]] = {}
-    for each in rows:
-        families.setdefault(each["family"], []).append(each)
-    return {family: rank_runs(own) for family, own in families.items()}
+    families = dict.fromkeys(row["family"] for row in rows)
+    return {family: rank_runs([row for row in rows if row["family"] == family]) for family in families}
 
 
 def rank_runs(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -67,56 +64,38 @@ def rank_runs(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     return result.sort_values(order, ascending=lower, kind="stable").reset_index()
 
 
-def join_rankings(found: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return all rankings in one table; of several families, one below the other, which the column ``family`` names."""
-    if len(found) == 1:
-        return next(iter(found.values()))
-    return pd.concat(
-        [table.assign(family=family)[["family", *table]] for family, table in found.items()], ignore_index=True
-    )
-
-
 def render_rankings(found: Mapping[str, pd.DataFrame]) -> str:
     """Return lines with the best and the worst combinations of each family, starting the latter with the worst."""
-    blocks = []
-    for family, table in found.items():
-        answer = run_type(family).answer
-        blocks.append(_render(table, f"tasks with {answer} for an answer: " if len(found) > 1 else "", family))
-    return "\n\n".join(blocks)
+    return "\n\n".join(_render(table, family, len(found) > 1) for family, table in found.items())
 
 
-def _render(ranking: pd.DataFrame, title: str, family: str) -> str:
+def _render(ranking: pd.DataFrame, family: str, is_one_of_several: bool) -> str:
     measures = run_type(family).measures()
     metrics = measures.metrics
     formats: dict[str, Any] = {name.replace("_", " "): each.text for name, each in metrics.items()}
     formats |= {"horizon": "{:.0f}".format, "training loss": "{:.3g}".format, "chance": metrics[measures.primary].text}
     shown = ranking.drop(columns=["diverged"] if not ranking["diverged"].any() else [])
     shown = shown.rename(columns={name: name.replace("_", " ") for name in (*metrics, "training_loss")})
-    head = f"{title}median over seeds at the longest test length"
+    head = f"tasks with {run_type(family).answer} for an answer: " * is_one_of_several
+    head += "median over seeds at the longest test length"
     if len(shown) <= BEST + WORST:
         return f"{head}, best first\n{shown.to_string(index=False, formatters=formats)}"
     text = shown.iloc[[*range(BEST), *range(len(shown) - 1, len(shown) - 1 - WORST, -1)]]
-    lines = text.to_string(index=False, formatters=formats).splitlines()
-    best = [f"{head}: the best {BEST} of {len(shown)}", *lines[: BEST + 1]]
-    return "\n".join([*best, f"the worst {WORST}, from the last", lines[0], *lines[BEST + 1 :]])
+    names, *lines = text.to_string(index=False, formatters=formats).splitlines()
+    best = [f"{head}: the best {BEST} of {len(shown)}", names, *lines[:BEST]]
+    return "\n".join([*best, f"the worst {WORST}, from the last", names, *lines[BEST:]])
 
 
-def failure_lines(failures: Mapping[str, Failure | None], store: Store, asked: int) -> list[str]:
+def failure_lines(failures: Mapping[str, Failure], results: str, asked: int) -> list[str]:
     """Return lines with the number of failed runs, and the errors of the first few."""
-    show = f"synthlab show ID results={store.files.address}"
-    lines = [f"failed: {len(failures)} of {asked} runs; the traceback of each: {show}"]
-    settings = pd.DataFrame([flatten(each.config.model_dump()) for each in failures.values() if each is not None])
-    columns = find_varying(settings)
-    for identity, failure in list(failures.items())[:FAILED]:
-        if failure is None:
-            lines.append(f"  {identity}: what is known of it is damaged; retry=failed tries it again")
-            continue
-        run = flatten(failure.config.model_dump())
-        words = [f"{name}={to_text(run[name])}" for name in (*columns, "seed") if name in run]
-        lines.append(f"  {identity} {' '.join(words)}: {failure.error}")
+    lines = [f"failed: {len(failures)} of {asked} runs; the traceback of each: synthlab show ID results={results}"]
+    settings = [flatten(each.config.model_dump()) for each in failures.values()]
+    columns = [*find_varying(pd.DataFrame(settings)), "seed"]
+    for failure, run in list(zip(failures.values(), settings, strict=True))[:FAILED]:
+        words = [f"{name}={to_text(run[name])}" for name in columns if name in run]
+        lines.append(f"  {failure.config.id} {' '.join(words)}: {failure.error}")
         if asked == 1 and any(own_classes(failure.config.model_dump())):
-            whole = store.failure(failure.config)
-            lines += [] if whole is None else whole.traceback.splitlines()
+            lines += failure.traceback.splitlines()
     if len(failures) > FAILED:
         lines.append(f"  and {len(failures) - FAILED} more")
     return lines

@@ -6,15 +6,14 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 from synthlab.analysis.printing import describe_recorded
 from synthlab.analysis.record_list import Records
-from synthlab.errors import InputError, RunsFailed, StoreError
+from synthlab.errors import DamagedRecord, InputError, RunsFailed, StoreError
 from synthlab.output import tell
 from synthlab.runs.registry import describe_unknown, show
 from synthlab.runs.run import Run
@@ -22,7 +21,7 @@ from synthlab.storage.records import Failure, Record
 from synthlab.storage.store import Store
 from synthlab.sweeps.ranking import failure_lines
 from synthlab.sweeps.trackers import Tracker
-from synthlab.sweeps.workers import in_subprocess, map_ensembles, train_and_record
+from synthlab.sweeps.workers import map_ensembles, train_and_record
 from synthlab.training.devices import count_cores, find_device
 from synthlab.training.ensembles import plan_ensembles
 from synthlab.training.execution import environment
@@ -31,31 +30,29 @@ RETRIES = ("none", "failed")
 MOST_WORKERS = 1024
 TERMINAL, LOG = 1.0, 30.0  # seconds between two looks into the store, of a bar in a terminal and of lines in a file
 PATIENCE = 20  # looking takes at most 1 / PATIENCE of the time
+RESUMED = "finished runs are kept, the same command goes on from there"
 Kept = TypeVar("Kept")
 
 
-@dataclass
-class Outcome(Generic[Kept]):
-    """The runs of a sweep, by identity: what was kept of each record, why others failed.
-
-    ``skipped`` counts those recorded before, ``missing`` those that are neither recorded nor failed; ``damaged`` has
-    the new places of damaged files.
-    """
-
-    kept: dict[str, Kept] = field(default_factory=dict)
-    failures: dict[str, Failure | None] = field(default_factory=dict)
-    skipped: int = 0
-    missing: int = 0
-    damaged: list[str] = field(default_factory=list)
-
-
 class Sweep(Generic[Kept]):
-    """The requested runs of a sweep, in one store. ``keep`` returns the part of a record to hold in memory."""
+    """The requested runs of a sweep, in one store, by identity.
+
+    Attributes:
+        kept: What ``keep`` returned of the record of each recorded run.
+        failures: Why runs failed.
+        missing: The runs that are neither recorded nor failed, as of the last look into the store.
+        skipped: The number of runs that were recorded before.
+        damaged: The new places of damaged files.
+    """
 
     def __init__(self, configs: Iterable[Run], store: Store, keep: Callable[[Record], Kept]):
         self.asked = {config.id: config for config in configs}
-        self.store, self.keep, self.outcome = store, keep, Outcome[Kept]()
-        self.missing = list(self.asked.values())  # as of the last look into the store
+        self.store, self.keep = store, keep
+        self.kept: dict[str, Kept] = {}
+        self.failures: dict[str, Failure] = {}
+        self.missing = dict(self.asked)
+        self.skipped = 0
+        self.damaged: list[str] = []
 
     def prepare(self, retry: str = "none") -> None:
         """Read recorded runs, and move damaged files away, whose runs are trained anew.
@@ -70,23 +67,23 @@ class Sweep(Generic[Kept]):
         self.store.mark(self.asked)
         if retry == "failed":
             for identity in self.asked.keys() & {*self.store.ids("failed")}:
-                self.store.forget_failure(self.asked[identity])
-        self.find_missing()
-        self.outcome.skipped = len(self.outcome.kept)
+                self.store.forget_failure(identity)
+        self.look()
+        self.skipped = len(self.kept)
         if self.missing:
             self.store.make_writable()
 
-    def find_missing(self) -> list[Run]:
-        """Read what has been recorded since the last look; return the runs that are neither recorded nor failed."""
-        kept, damage = self.outcome.kept, True
+    def look(self) -> None:
+        """Read what has been recorded, or has failed, since the last look."""
+        damage = True
         while damage:
-            for record in self.store.read_all(self.asked.keys() - kept.keys()):
-                kept[record.config.id] = self.keep(record)
+            for record in self.store.read_all(self.missing.keys()):
+                self._add(record)
             damage = list(self.store.damaged)
-            self.outcome.damaged += map(self.store.set_aside, damage)
-        gone = kept.keys() | {*self.store.ids("failed")}
-        self.missing = [config for identity, config in self.asked.items() if identity not in gone]
-        return self.missing
+            self.damaged += map(self.store.set_aside, damage)
+        for identity in self.missing.keys() & {*self.store.ids("failed")}:
+            with suppress(DamagedRecord):  # it is tried again
+                self._add(self.store.read_failure(identity))
 
     def train(self, workers: int = 1, device: str = "cpu", wait: bool = True, tracker: Tracker | None = None) -> None:
         """Train missing runs that nobody else trains; then ``wait`` for those that others train.
@@ -99,62 +96,57 @@ class Sweep(Generic[Kept]):
         work = partial(train_and_record, store=self.store, device=device, tracker=tracker)
         try:
             while self.missing:
-                leases = self.store.leases.find({config.id for config in self.missing})
+                leases = self.store.leases.find(self.missing)
                 # Runs whose process died may have ended it, such as for want of memory.
-                dead = [config for config in self.missing if config.id in leases and not leases[config.id].alive]
-                if free := [config for config in self.missing if config.id not in leases]:
-                    self._train_together(free, work, workers, device)
-                elif dead:
-                    for group in plan_ensembles(dead, 1, device):
-                        self._train_apart(group, work)
+                dead = [identity for identity, lease in leases.items() if not lease.alive]
+                if dead or len(leases) < len(self.missing):
+                    free = [config for identity, config in self.missing.items() if identity not in leases]
+                    plan = plan_ensembles(free, workers, device)
+                    plan += plan_ensembles([self.missing[identity] for identity in dead], workers, device)
+                    for done in map_ensembles(work, plan, workers, device, self._give_up, dead):
+                        for each in done:
+                            self._add(each)
                 elif wait:
                     time.sleep(TERMINAL)
                 else:
                     return
-                self.find_missing()
+                if self.missing:
+                    self.look()
         except StoreError as error:  # it could be written before, so the disk may be full now
-            raise RunsFailed(*(f"failed: {line}" for line in error.lines)) from None
-        self.store.leases.clear(self.asked)
+            raise RunsFailed(*(f"failed: {line}; {RESUMED}" for line in error.lines)) from None
 
     def wait(self) -> None:
         """Wait until nobody trains missing runs any more."""
-        while any(lease.alive for lease in self.store.leases.find({each.id for each in self.find_missing()}).values()):
+        self.look()
+        while any(lease.alive for lease in self.store.leases.find(self.missing).values()):
             time.sleep(TERMINAL)
-
-    def end(self) -> Outcome[Kept]:
-        """Return the outcome."""
-        kept = self.outcome.kept
-        self.outcome.missing = len(self.find_missing() if self.missing else [])
-        self.outcome.kept = {identity: kept[identity] for identity in self.asked if identity in kept}
-        failed = {*self.store.ids("failed")} - kept.keys()
-        for identity, config in self.asked.items():
-            if identity in failed:
-                failure = self.store.failure(config)  # without its traceback, to save memory
-                self.outcome.failures[identity] = failure and replace(failure, traceback="")
-        return self.outcome
+            self.look()
 
     def count(self) -> tuple[str, float]:
         """Return a line with the numbers of runs, and the number of those that are over; of others, their shares."""
-        recorded = self.store.find_recorded(self.asked)
+        recorded = self.store.recorded(self.asked.keys())
         failed = len((self.asked.keys() & {*self.store.ids("failed")}) - recorded)
-        skipped, left = self.outcome.skipped, len(self.asked) - len(recorded) - failed
+        left = len(self.asked) - len(recorded) - failed
         shares = self.store.leases.find(self.asked.keys() - recorded) if left else {}
         over = len(self.asked) - left + sum(lease.share for lease in shares.values() if lease.alive)
-        return f"{len(recorded) - skipped} done, {failed} failed, {skipped} skipped, {left} left", over
+        return f"{len(recorded) - self.skipped} done, {failed} failed, {self.skipped} skipped, {left} left", over
 
     @contextmanager
     def progress(self, shown: bool = True) -> Iterator[None]:
         """Show progress while the block runs, by looking into the store: a bar in a terminal, lines in a file."""
+        if not shown:
+            yield
+            return
         from tqdm.auto import tqdm
 
         moves = sys.stderr.isatty() or hasattr(builtins, "__IPYTHON__")
-        stop, total, begun = threading.Event(), len(self.asked), self.outcome.skipped
         look = "{bar:24} {desc}| {elapsed} so far, {remaining} to go"
-        bar = tqdm(total=total, initial=begun, bar_format=look, smoothing=0, disable=not (moves and shown))
+        bar = tqdm(total=len(self.asked), initial=self.skipped, bar_format=look, smoothing=0, disable=not moves)
+        stop = threading.Event()
 
         def show() -> None:
             # An error of the store or of the screen must not end a sweep.
-            with suppress(OSError, ValueError, AttributeError, InputError):
+            with suppress(OSError, ValueError, AttributeError):
                 text, over = self.count()
                 bar.set_description_str(text, refresh=False)
                 bar.update(over - bar.n)
@@ -169,9 +161,6 @@ class Sweep(Generic[Kept]):
                 show()
                 pause = time.monotonic() - began
 
-        if not shown:
-            yield
-            return
         thread = threading.Thread(target=watch, daemon=True)
         thread.start()
         try:
@@ -182,48 +171,42 @@ class Sweep(Generic[Kept]):
             show()
             bar.close()
 
-    def _train_together(self, configs: list[Run], work: Any, workers: int, device: str) -> None:
-        """Train the runs in ensembles, until a worker is killed: its leases then tell which runs it held.
+    def _add(self, done: Record | Failure) -> None:
+        identity = done.config.id
+        self.missing.pop(identity, None)
+        if isinstance(done, Record):
+            self.kept[identity] = self.keep(done)
+        else:  # of many, without their tracebacks, to save memory
+            self.failures[identity] = replace(done, traceback=done.traceback if len(self.asked) == 1 else "")
 
-        Raises BrokenExecutor for workers that are killed before they hold any.
-        """
-        try:
-            for _ in map_ensembles(work, plan_ensembles(configs, workers, device), workers):
-                pass
-        except BrokenExecutor:
-            if not self.store.leases.find({config.id for config in configs}):
-                raise
-
-    def _train_apart(self, configs: list[Run], work: Any) -> None:
-        """Train an ensemble whose process was killed in a process of its own; if that is killed too, each run alone.
-
-        A run that is killed alone is recorded as failed.
-        """
-        try:
-            in_subprocess(work, configs)
-        except BrokenExecutor:
-            recorded = self.store.find_recorded({config.id: config for config in configs})
-            for config in (config for config in configs if config.id not in recorded):
-                if len(configs) > 1:
-                    self._train_apart([config], work)
-                else:
-                    error = RuntimeError("its worker was killed twice, perhaps for want of memory")
-                    self.store.write_failure(Failure.from_error(config, error, environment()))
+    def _give_up(self, config: Run) -> list[Record | Failure]:
+        """Record a run as failed that was killed with its process twice."""
+        error = RuntimeError("its worker was killed twice, perhaps for want of memory")
+        failure = Failure.from_error(config, error, environment())
+        self.store.write_failure(failure)
+        return [failure]
 
 
-def count_workers(workers: Any) -> int:
-    """Return the number of processes for ``workers``; None is one for each usable core. Raises InputError."""
-    if workers is None:
-        return count_cores()
-    if not isinstance(workers, int) or isinstance(workers, bool) or not 1 <= workers <= MOST_WORKERS:
+def count_workers(workers: Any, device: str = "cpu") -> int:
+    """Return the number of processes for ``workers``. Raises InputError.
+
+    None is one for each usable core, or for each GPU, of which each has at most one.
+    """
+    if workers is not None and (
+        not isinstance(workers, int) or isinstance(workers, bool) or not 1 <= workers <= MOST_WORKERS
+    ):
         raise InputError(f"workers={show(workers)}: must be a whole number from 1 to {MOST_WORKERS}, or null")
-    return workers
+    if device == "cpu":
+        return workers or count_cores()
+    import torch
+
+    return min(workers or MOST_WORKERS, torch.cuda.device_count())
 
 
 def require_recorded(configs: Iterable[Run], store: Store) -> None:
     """Raise InputError unless ``store`` has every run, since nothing may be trained."""
-    asked = {config.id: config for config in configs}
-    missing = len(asked) - len(store.find_recorded(asked))
+    asked = {config.id for config in configs}
+    missing = len(asked - store.recorded(asked))
     if missing:
         raise InputError(f"replot=true: {missing} of {len(asked)} runs are not recorded below {store.root}; train them")
 
@@ -240,29 +223,27 @@ def ensure(
 ) -> Records:
     """Return the records of ``configs``, in their order, training only those that ``store`` lacks.
 
-    Runs of one shape train as an ensemble. Each of ``workers`` processes trains one ensemble at a time, on one thread.
-    Records depend neither on the ensembles nor on ``workers``. ``device`` is cpu, cuda or auto (cuda if available,
-    without workers). A damaged file is moved away and its runs trained again, with a warning. Runs that failed in an
-    earlier call are tried again; with ``retry="none"`` they are not, and count as failed. The records of a finished
-    ensemble are kept if a later one is interrupted. A line says which runs were recorded before, with ``progress`` or
-    ``tell_recorded``.
+    Runs of one shape train as an ensemble. Each of ``workers`` processes trains one ensemble at a time, on one thread
+    of a CPU or on a GPU of its own. Records depend neither on the ensembles nor on ``workers``. ``device`` is cpu, cuda
+    or auto (cuda if available). A damaged file is moved away and its runs trained again, with a warning. Runs that
+    failed in an earlier call are tried again; with ``retry="none"`` they are not, and count as failed. The records of a
+    finished ensemble are kept if a later one is interrupted. A line says which runs were recorded before, with
+    ``progress`` or ``tell_recorded``.
 
     Raises InputError, before anything is trained, for an unwritable folder or an unavailable device; raises RunsFailed
     at the end if runs failed.
     """
-    workers, device = count_workers(workers), find_device(device)
+    device = find_device(device)
+    workers = count_workers(workers, device)
     sweep = Sweep(configs, store, keep=lambda record: record)
     sweep.prepare(retry)
-    if (progress or tell_recorded) and sweep.outcome.kept:
-        tell(describe_recorded([*sweep.outcome.kept.values()], len(sweep.asked)))
+    if (progress or tell_recorded) and sweep.kept:
+        tell(describe_recorded([*sweep.kept.values()], len(sweep.asked)))
     if sweep.missing:
         with sweep.progress(progress):
-            sweep.train(workers if device == "cpu" else 1, device, tracker=tracker)
-    outcome = sweep.end()
-    for file in outcome.damaged:
+            sweep.train(workers, device, tracker=tracker)
+    for file in sweep.damaged:
         warnings.warn(f"a damaged file was set aside, and its runs trained anew: {file}", stacklevel=2)
-    if outcome.failures:
-        raise RunsFailed(*failure_lines(outcome.failures, store, len(sweep.asked)))
-    if outcome.missing:
-        raise RunsFailed(f"missing: {outcome.missing} of {len(sweep.asked)} runs were damaged or removed meanwhile")
-    return Records(outcome.kept[config.id] for config in configs)
+    if sweep.failures:
+        raise RunsFailed(*failure_lines(sweep.failures, store.files.address, len(sweep.asked)))
+    return Records(sweep.kept[config.id] for config in configs)

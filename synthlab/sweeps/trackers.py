@@ -2,7 +2,6 @@
 
 import math
 import os
-import secrets
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,7 +41,6 @@ class Tracker(ABC):
 
     tag: str | None = None
     _name: str = "tracker"
-    _key: str = ""  # the same in all copies of a tracker, also in those of other processes
 
     @abstractmethod
     def begin(self, config: Run) -> None:
@@ -62,21 +60,7 @@ class Tracker(ABC):
         """End the run, which has a ``record``, or failed with an ``error`` in one line. No call follows."""
 
 
-class _Logger(Tracker):
-    """W&B or Trackio, whose runs take the same calls."""
-
-    run: Any
-
-    def point(self, step, loss):
-        self.run.log({"train/loss": loss}, step=step)
-
-    def end(self, record, error=None):
-        for length, values in tests(record):
-            self.run.log({"length": length, **values})
-        self.run.log({"error": "", **outcome(record, error)})  # an earlier attempt may have left an error
-
-
-class WandB(_Logger):
+class WandB(Tracker):
     """Weights & Biases: ``train/loss`` against the step, and ``test/mse`` and the other metrics against ``length``.
 
     A run's id there is its identity, so a run that begins again continues.
@@ -91,7 +75,8 @@ class WandB(_Logger):
         mode: Literal["online", "offline", "disabled"] = "online",
     ):
         require("wandb", "wandb", what="tracker=wandb")
-        self.about = {"project": project, "entity": entity, "group": group, "mode": mode, "dir": check_local(folder)}
+        self.about: dict[str, Any] = {"project": project, "entity": entity, "group": group, "mode": mode}
+        self.about["dir"] = check_local(folder)
 
     def begin(self, config):
         os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # with it, 30 runs end in 20 seconds, without in 2
@@ -105,18 +90,30 @@ class WandB(_Logger):
         wandb.setup()  # starts W&B's own process, which ends with this one
         wandb.termsetup(settings, None)  # otherwise W&B asks for an account on the terminal
         Path(self.about["dir"]).mkdir(parents=True, exist_ok=True)
-        about: Any = {**self.about, "config": config.model_dump(), "tags": [self.tag] if self.tag else None}
-        again: Any = {"id": config.id, "reinit": "create_new", "resume": "allow"}
-        self.run = wandb.init(name=title(config), settings=settings, **about, **again)
+        again: Any = {
+            "id": config.id,
+            "reinit": "create_new",
+            "resume": "allow",
+            "tags": [self.tag] if self.tag else None,
+        }
+        self.run = wandb.init(name=title(config), settings=settings, config=config.model_dump(), **self.about, **again)
         self.run.define_metric("length", hidden=True)
         self.run.define_metric("test/*", step_metric="length")
 
+    def point(self, step, loss):
+        self.run.log({"train/loss": loss}, step=step)
+
     def end(self, record, error=None):
-        super().end(record, error)
-        self.run.finish(exit_code=int(record is None))
+        for length, values in tests(record):
+            self.run.log({"length": length, **values})
+        self.run.log({"error": "", **outcome(record, error)})  # an earlier attempt may have left an error
+        self.finish(record is None)
+
+    def finish(self, failed: bool) -> None:
+        self.run.finish(exit_code=int(failed))
 
 
-class Trackio(_Logger):
+class Trackio(WandB):
     """Trackio, by Hugging Face: the curves of W&B, in files of this machine (``TRACKIO_DIR``) or in a Space."""
 
     def __init__(self, project: str, group: str | None = None, space_id: str | None = None):
@@ -133,8 +130,7 @@ class Trackio(_Logger):
         with redirect_stdout(StringIO()):
             self.run = copy_context().run(lambda: trackio.init(name=name, **about))  # one run has a context of its own
 
-    def end(self, record, error=None):
-        super().end(record, error)
+    def finish(self, failed):
         with redirect_stdout(StringIO()):
             self.run.finish()
 
@@ -172,7 +168,7 @@ class TensorBoard(Tracker):
 
 
 TRACKERS = Registry("tracker", Tracker, {"wandb": WandB, "trackio": Trackio, "tensorboard": TensorBoard})
-_failed: set[str] = set()  # keys of the trackers that have failed in this process
+_failed: set[str] = set()  # names of the trackers that have failed in this process
 
 
 def tracker_of(config: Mapping[str, Any], tag: str | None = None) -> Tracker | None:
@@ -183,7 +179,8 @@ def tracker_of(config: Mapping[str, Any], tag: str | None = None) -> Tracker | N
     if config == {"name": "none"}:
         return None
     tracker = TRACKERS.build(config)
-    tracker.tag, tracker._name, tracker._key = tag, config["name"], secrets.token_hex(8)
+    tracker.tag, tracker._name = tag, config["name"]
+    _failed.discard(tracker._name)
     return tracker
 
 
@@ -219,14 +216,14 @@ class Tracks:
 
 def _attempt(tracker: Tracker, call: Callable[..., None], *arguments: Any) -> None:
     """Call a method of the tracker, unless one has failed."""
-    if tracker._key in _failed:
+    if tracker._name in _failed:
         return
     try:
         call(*arguments)
     except Exception as problem:  # a tracker, or its service, can fail in any way
         from tqdm import tqdm
 
-        _failed.add(tracker._key)
+        _failed.add(tracker._name)
         line = f"tracker={tracker._name}: given up ({format_error(problem)}); runs go on without it"
         tqdm.write(escape(line), file=sys.stderr)  # above the bar, if there is one
 

@@ -1,22 +1,20 @@
 """What trains and records an ensemble, here or in worker processes."""
 
-import importlib
 import os
 import signal
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from contextlib import nullcontext
 from functools import cache
-from traceback import walk_tb
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from synthlab.errors import InputError, StoreError
 from synthlab.runs.registry import find_changed
 from synthlab.runs.run import Run
-from synthlab.storage.leases import release_all
-from synthlab.storage.records import Failure
+from synthlab.storage.records import Failure, Record
 from synthlab.storage.store import Store
 from synthlab.sweeps.trackers import Tracker, Tracks
 from synthlab.training.execution import environment, execute_together, split_inexact
@@ -25,23 +23,26 @@ Done = TypeVar("Done")
 RENEWED = 100  # renewing leases takes at most 1 / RENEWED of the time
 
 
-def train_and_record(configs: Sequence[Run], store: Store, device: str = "cpu", tracker: Tracker | None = None) -> None:
-    """Train and record those runs of an ensemble that no other process trains or has trained.
+def train_and_record(
+    configs: Sequence[Run], store: Store, device: str = "cpu", tracker: Tracker | None = None
+) -> list[Record | Failure]:
+    """Train and record those runs of an ensemble that no other process trains or has trained; return their outcomes.
 
     If the ensemble raises an error, each run is trained again alone, and those that raise it alone are recorded as
-    failed.
+    failed. Raises StoreError if a record cannot be written.
     """
-    with store.catch_write_errors(), store.leases.hold(config.id for config in configs) as leased:
-        done = store.find_recorded({config.id: config for config in configs}) | {*store.ids("failed")}
-        mine = [config for config in configs if config.id in leased and config.id not in done]
-        for part in split_inexact(mine, device):
-            _train(part, store, device, tracker)
+    with store.leases.hold(config.id for config in configs) as leased:
+        free = {*leased} - store.recorded(leased)
+        parts = split_inexact([config for config in configs if config.id in free], device)
+        return [each for part in parts for each in _train(part, store, device, tracker)]
 
 
-def _train(configs: list[Run], store: Store, device: str, tracker: Tracker | None) -> None:
+def _train(configs: list[Run], store: Store, device: str, tracker: Tracker | None) -> list[Record | Failure]:
     identities, due = [config.id for config in configs], 0.0
     try:
-        _check_sources(configs)
+        if changed := sorted({each for config in configs for each in find_changed(config.model_dump())}):
+            again = "its source changed during the sweep; give the command again"
+            raise InputError(*(f"{each}: {again}" for each in changed))
         with Tracks(tracker, configs) if tracker else nullcontext() as tracks:
 
             def observe(step: int, losses: list[float]) -> None:
@@ -53,74 +54,90 @@ def _train(configs: list[Run], store: Store, device: str, tracker: Tracker | Non
                     tracks.observe(step, losses)
 
             records = execute_together(configs, observe, device, store.steps(configs[0]))
-            store.write(*records)
+            done = store.write(*records)
             if tracks:
                 tracks.end(records)
-    except (StoreError, KeyboardInterrupt):
+            return done
+    except StoreError:
         raise
-    except BaseException as error:  # a model, a map or a task of the user may raise anything
-        if _is_schedulers(error):
+    except Exception as error:  # a model, a map or a task of the user may raise anything
+        if type(error).__module__.startswith("submitit"):  # the time of this job is up
             raise
-        if len(configs) == 1:
-            store.write_failure(Failure.from_error(configs[0], error, environment(device)))
-            return
-        for config in configs:
-            _train([config], store, device, tracker)
+        if len(configs) > 1:
+            return [each for config in configs for each in _train([config], store, device, tracker)]
+        failure = Failure.from_error(configs[0], error, environment(device))
+        store.write_failure(failure)
+        return [failure]
 
 
-def _check_sources(configs: Iterable[Run]) -> None:
-    """Raise InputError for a class of the user that was edited between the start of the sweep and this training."""
+def map_ensembles(
+    work: Callable[[list[Run]], Done],
+    plan: Iterable[list[Run]],
+    workers: int,
+    device: str = "cpu",
+    give_up: Callable[[Run], Done] | None = None,
+    suspects: Collection[str] = (),
+) -> Iterator[Done]:
+    """Yield the results of ``work`` on each ensemble of ``plan``, as they finish, from up to ``workers`` processes.
 
-    def find() -> list[str]:
-        return sorted({each for config in configs for each in find_changed(config.model_dump())})
+    One worker is this process. On GPUs, each worker has one of its own. If a worker is killed, each run of its ensemble
+    is tried again alone; of a run that is killed again, ``give_up`` tells the result. ``suspects`` are the identities
+    of runs whose process was killed before: with any, all work is done in other processes.
 
-    # A worker that an earlier sweep has left may have imported an earlier source.
-    for name in {each.partition("=")[2].partition(":")[0] for each in find()}:
-        importlib.reload(sys.modules[name])
-    changed = find()
-    if changed:
-        raise InputError(*(f"{each}: its source changed during the sweep; give the command again" for each in changed))
-
-
-def _is_schedulers(error: BaseException) -> bool:
-    """Return True for an exception by which submitit ends a job whose time is up."""
-    frames = walk_tb(error.__traceback__)
-    return any(frame.f_globals.get("__name__", "").startswith("submitit") for frame, _ in frames)
-
-
-def map_ensembles(work: Callable[[list[Run]], Done], plan: list[list[Run]], workers: int) -> Iterator[Done]:
-    """Yield the results of ``work`` on each ensemble of ``plan``, as they finish, from up to ``workers`` processes."""
-    workers = min(workers, len(plan))
-    if workers == 1:
-        yield from map(work, plan)
-        return
-    from joblib import Parallel, delayed
-
-    # Only as many tasks are submitted as there are workers, so that an interruption leaves no queue behind.
-    parallel = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1, pre_dispatch=workers)
-    yield from parallel(delayed(_run_watched)(work, configs, os.getpid()) for configs in plan)
-
-
-def in_subprocess(work: Callable[[list[Run]], Done], configs: list[Run]) -> Done:
-    """Return the result of ``work`` on one ensemble, from a process of its own.
-
-    Raises BrokenExecutor if it is killed.
+    Raises BrokenExecutor for a run that is killed twice, without ``give_up``.
     """
-    # Works in scripts without a __main__ guard, unlike the standard library's.
-    from joblib.externals.loky import ProcessPoolExecutor
+    waiting = deque(plan)
+    workers, killed = min(workers, len(waiting)), {*suspects}
+    if workers == 1 and not killed:
+        yield from map(work, waiting)
+        return
+    from joblib.externals.loky import ProcessPoolExecutor  # takes functions of scripts without a __main__ guard
 
-    with ProcessPoolExecutor(max_workers=1) as executor:
-        return executor.submit(_run_watched, work, configs, os.getpid()).result()
+    def start(number: int) -> Any:
+        begin = (device, number, os.getpid())
+        return ProcessPoolExecutor(1, env={"OMP_NUM_THREADS": "1"}, initializer=_begin, initargs=begin)
+
+    # A pool for each worker: one that is killed then breaks no other.
+    pools, idle = {number: start(number) for number in range(workers)}, [*range(workers)]
+    running: dict[Future[Done], tuple[int, list[Run]]] = {}
+    try:
+        while waiting or running:
+            while waiting and idle:
+                number, configs = idle.pop(), waiting.popleft()
+                running[pools[number].submit(_run, work, configs)] = number, configs
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                number, configs = running.pop(future)
+                idle.append(number)
+                try:
+                    yield future.result()
+                except BrokenExecutor:
+                    pools[number] = start(number)
+                    lost = [config for config in configs if len(configs) == 1 and config.id in killed]
+                    if lost and give_up is None:
+                        raise
+                    yield from (give_up(config) for config in lost if give_up)
+                    waiting.extendleft([config] for config in configs if config not in lost)
+                    killed |= {config.id for config in configs}
+    finally:
+        for pool in pools.values():
+            pool.shutdown(kill_workers=True)
 
 
-def _run_watched(work: Callable[[list[Run]], Done], configs: list[Run], parent: int) -> Done:
+def _begin(device: str, number: int, parent: int) -> None:
+    """Begin the worker process ``number``, which on GPUs takes the one of its number."""
     leave_with(parent)
+    if device != "cpu":
+        import torch
+
+        torch.cuda.set_device(number)
+
+
+def _run(work: Callable[[list[Run]], Done], configs: list[Run]) -> Done:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return work(configs)
     finally:
-        # Between two ensembles Ctrl-C ends the worker without joblib's traceback, since there is nothing to clean up.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # between two ensembles, Ctrl-C ends the worker quietly
 
 
 @cache
@@ -130,7 +147,6 @@ def leave_with(parent: int) -> None:
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(1)
-        release_all()  # no run of this worker caused its end
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

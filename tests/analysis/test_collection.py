@@ -25,7 +25,7 @@ LENGTHS = CONFIG.test_length
 
 @pytest.fixture
 def store(tmp_path) -> Store:
-    """Runs of two encodings, two seeds; one that diverged and one that failed."""
+    """Runs of two encodings, two seeds; one that diverged, and one that failed and is left out."""
     store = Store(tmp_path / "results")
     for encoding in ({"name": "nope"}, {"name": "rope", "base": 100.0}):
         store.write(*(record(seed, encoding=encoding) for seed in (0, 1)))
@@ -38,10 +38,10 @@ def store(tmp_path) -> Store:
 def test_the_command_and_python_give_the_same_table(invoke, store, tmp_path, suffix):
     out = tmp_path / "deep" / f"runs.{suffix}"
     outcome = invoke("collect", str(store.root), "--out", str(out))
-    assert (outcome.status, outcome.err, outcome.out) == (0, "", f"6 runs: {out}\n")
+    assert (outcome.status, outcome.err, outcome.out) == (0, "", f"5 runs: {out}\n")
     read = pd.read_csv(out, dtype={"torch": str}) if suffix == "csv" else pd.read_parquet(out)
     expected = load_records(store.root)
-    assert len(read) == len(expected) == 4 * LENGTHS + 2
+    assert len(read) == len(expected) == 4 * LENGTHS + 1
     read = read.sort_values("id", kind="stable", ignore_index=True)
     assert list(read) == list(expected)
     for name in read:
@@ -72,13 +72,10 @@ def test_a_process_that_imports_nothing_else_collects_all_families_and_names_tho
     plain = run.config.model_dump(exclude={"family"})
     for config in (run.config, ScalarRun.from_raw(plain), Elsewhere.from_raw(plain)):
         store.write(replace(run, config=config))
-    store.write_failure(
-        Failure.from_error(Elsewhere.from_raw(plain).with_seeds({"seed": 7}), ValueError("no good"), {})
-    )
     command = [sys.executable, "-m", "synthlab.collect", tmp_path / "results", "--out", tmp_path / "runs.csv"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, f"2 runs: {tmp_path / 'runs.csv'}\n"), done.stderr
-    assert done.stderr == "unknown family: family=elsewhere: not known here: 2 records left out\n"
+    assert done.stderr == "unknown family: family=elsewhere: not known here: 1 records left out\n"
 
 
 def test_a_row_holds_what_the_record_says(store):
@@ -100,7 +97,7 @@ def test_a_row_holds_what_the_record_says(store):
     [
         ("encoding=rope seed=1 length>=11", 2),
         ("status=finished length=5", 4),
-        ("status=failed", 1),
+        ("status=diverged", 1),
         ("encoding.base=null length=1", 2),
         ("mse>0.33 length=12", 2),
         ("task=sum", 0),
@@ -115,7 +112,7 @@ def test_tables_of_many_runs_are_made_in_parts(store, monkeypatch, invoke, tmp_p
     whole = load_records(store.root)
     monkeypatch.setattr(collection, "PART", 2)
     parts = list(collection.Collection(store).parts())
-    assert [part["id"].nunique() for part in parts] == [2, 2, 1, 1]
+    assert [part["id"].nunique() for part in parts] == [2, 2, 1]
     pd.testing.assert_frame_equal(load_records(store.root), whole)
     assert invoke("collect", str(store.root), "--out", str(tmp_path / "x.parquet")).status == 0
     assert len(pd.read_parquet(tmp_path / "x.parquet")) == len(whole)
@@ -129,17 +126,17 @@ def test_damaged_files_are_reported_and_all_others_are_there(invoke, store, tmp_
     victim.write_bytes(data)
     outcome = invoke("collect", str(store.root), "--out", str(tmp_path / "x.csv"))
     assert outcome.status == 1
-    assert outcome.out.startswith("4 runs: ")
+    assert outcome.out.startswith("3 runs: ")
     first, last = outcome.err.splitlines()
     assert first.startswith(f"damaged: {victim}: damaged (")
     assert last == "damaged: 1 files in all, left out"
-    assert len(pd.read_csv(tmp_path / "x.csv")) == 2 * LENGTHS + 2
+    assert len(pd.read_csv(tmp_path / "x.csv")) == 2 * LENGTHS + 1
     with pytest.warns(UserWarning, match="1 damaged files are left out"):
-        assert len(load_records(store.root)) == 2 * LENGTHS + 2
+        assert len(load_records(store.root)) == 2 * LENGTHS + 1
 
 
 def test_an_empty_store_and_conditions_that_none_fulfils_give_a_table_without_rows(invoke, store, tmp_path):
-    for where in ("task=sum", "status=failed task=sum"):
+    for where in ("task=sum", "status=failed"):
         assert load_records(store.root, where=where).empty
     (tmp_path / "empty").mkdir()
     for folder, where in ((store.root, "task=sum"), (tmp_path / "empty", "task=sum")):

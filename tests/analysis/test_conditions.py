@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synthlab.analysis.conditions import conditions, select_rows
+from synthlab.analysis.conditions import check, conditions
 from synthlab.errors import InputError
 
 TABLE = pd.DataFrame(
@@ -17,6 +17,13 @@ TABLE = pd.DataFrame(
         "tag": ["a,b", None, "7", "a"],
     }
 )
+
+
+def select_rows(table: pd.DataFrame, where) -> pd.DataFrame:
+    for condition in conditions(where):
+        check(condition, table.columns)
+        table = table[condition.mask(table[condition.column])]
+    return table
 
 
 @pytest.mark.parametrize(

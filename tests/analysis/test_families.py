@@ -17,7 +17,7 @@ from synthlab.language.run import horizon
 from synthlab.numbers.evaluation import constant_errors
 from synthlab.runs.run import Run, resolve, run_type
 from synthlab.storage.records import Record
-from synthlab.sweeps.ranking import join_rankings, rankings, render_rankings, summarize_run
+from synthlab.sweeps.ranking import rankings, render_rankings, summarize_run
 from theory.language import BoundConfig, LanguageSettings
 
 SMALL_RUN = ["train_length=8", "test_length=32", *SHAPE]
@@ -105,11 +105,10 @@ def test_records_of_several_families():
     records = Records(of_family(family, 0.5) for family in ("numbers", "sequences", "language"))
     assert records.summary().columns.get_level_values(0).tolist() == ["mse", "exact", "loss"]
     assert records._repr_html_().count("<table") == 3
-    found = rankings([summarize_run(one) for one in records])
-    joined = join_rankings(found)
-    assert {"family", "relative_error", "mse", "exact", "tokens", "loss", "training_loss"} <= {*joined}
-    for family, level in zip(joined["family"], joined["chance"], strict=True):
+    for family, table in rankings([summarize_run(one) for one in records]).items():
         record = next(each for each in records if each.config.family == family)
+        assert {*record.config.measures().ranking, "training_loss"} <= {*table}
+        [level] = table["chance"]
         assert level == run_type(family).measures().chance(record.config, record.metrics)[-1]
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from support.configs import QUICK
-from synthlab import load_records
 from synthlab.errors import InputError, RunsFailed, escape
 from synthlab.output import say, tell
 from synthlab.runs.composition import compose, to_overrides
@@ -92,4 +91,4 @@ def test_a_forged_record_does_not_steer_the_terminal(invoke, tmp_path, quick):
     outcome = invoke("synthlab", "-m", *quick, "task=mean")
     assert outcome.status == 1
     assert r"OSError: \x1b[2J\u202e\nrecord: all is well" in outcome.err
-    assert load_records(tmp_path)["error"].tolist() == [f"OSError: {STEERING}\nrecord: all is well"]  # data, as it is
+    assert Store(tmp_path).read_failure(config.id).error.endswith(f"{STEERING}\nrecord: all is well")  # data, as it is

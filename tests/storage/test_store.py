@@ -16,7 +16,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
@@ -28,7 +31,7 @@ from support.records import CONFIG, final_weights, record, unmeasured, weights_f
 from synthlab import load_records
 from synthlab.errors import DamagedRecord, InputError, OlderRecord, StoreError
 from synthlab.numbers.run import NumbersRun
-from synthlab.storage.files import Folder, write_whole
+from synthlab.storage.files import checksum, write_whole
 from synthlab.storage.records import Failure, Record
 from synthlab.storage.store import Store
 
@@ -185,11 +188,8 @@ Store(sys.argv[1]).write(record(1))
 def test_a_process_that_is_killed_while_it_writes_leaves_nothing_half(tmp_path):
     where = {**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, str(Path(__file__).parents[1])])}
     assert subprocess.run([sys.executable, "-c", KILLED, tmp_path], env=where, check=False).returncode == -9
-    (left,) = tmp_path.glob("runs/.partial-*")
     assert Store(tmp_path).ids() == [record(0).config.id]
-    os.utime(left, (0, 0))
-    Store(tmp_path).make_writable()
-    assert not left.exists()
+    assert [each.config for each in Store(tmp_path).read_all()] == [record(0).config]
 
 
 def test_a_full_disk_leaves_the_old_content_and_no_rest(tmp_path, monkeypatch):
@@ -200,7 +200,7 @@ def test_a_full_disk_leaves_the_old_content_and_no_rest(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(StoreError, match=rf"^results={tmp_path}: cannot be written \(No space left on device\);"):
+    with pytest.raises(StoreError, match=rf"^results={tmp_path}: cannot be written \(No space left on device\)$"):
         store.write(record(1))
     with pytest.raises(OSError, match="No space"):
         write_whole(tmp_path / "table.csv", "new")
@@ -214,7 +214,8 @@ def test_an_error_of_the_disk_is_no_damage(tmp_path, monkeypatch):
     def broken(*_):
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(Folder, "open", broken)
+    monkeypatch.setattr(LocalFileSystem, "open", broken)
+    monkeypatch.setattr(LocalFileSystem, "cat_file", broken)
     store = Store(tmp_path)
     with pytest.raises(StoreError, match="cannot be read .Input/output error."):
         store.ids()
@@ -237,14 +238,14 @@ def test_records_of_another_version_and_strange_files_are_passed_over(tmp_path, 
 def test_a_failure_comes_back_and_one_that_is_damaged_says_so(store):
     failure = Failure.from_error(CONFIG, ValueError("no\n good \udc80"), {"torch": "2"})
     store.write_failure(failure)
-    assert store.failure(CONFIG) == replace(failure, traceback="ValueError: no\n good \\udc80\n")
+    assert store.read_failure(CONFIG.id) == failure
+    assert failure.traceback == "ValueError: no\n good \\udc80\n"
     assert store.ids("failed") == [CONFIG.id]
     data = store.files.read(f"failed/{CONFIG.id}.json")
     store.files.write(f"failed/{CONFIG.id}.json", data.replace(b'"seed": 0', b'"seed": 7'))
-    assert store.failure(CONFIG) is None
     with pytest.raises(DamagedRecord, match=f"failed/{CONFIG.id}.json: damaged"):
         store.read_failure(CONFIG.id)
-    store.forget_failure(CONFIG)
+    store.forget_failure(CONFIG.id)
     assert store.ids("failed") == []
 
 
@@ -252,14 +253,14 @@ def test_tags_mark_runs_that_stay_as_they_are(store):
     store.write(record(0), record(1))
     for tag in ("pilot", "v1.0"):
         Store(store.files.address, tag=tag).write(record(0))
-    assert store.read(record(0).config.id).tags == ("pilot", "v1.0")
+    assert Store(store.files.address).read(record(0).config.id).tags == ("pilot", "v1.0")
     assert Store(store.files.address).read(record(1).config.id).tags == ()
     before = store.files.names("tags/pilot")
     Store(store.files.address, tag="pilot").mark([record(0).config.id])  # nothing new
     assert store.files.names("tags/pilot") == before
 
 
-@pytest.mark.parametrize("tag", ["", "..", "a/b", "a,b", "x" * 101, True])
+@pytest.mark.parametrize("tag", ["", "..", "a/b", "a,b", "x" * 101])
 def test_a_tag_that_cannot_name_a_folder_is_refused(tmp_path, tag):
     with pytest.raises(InputError, match=r"tag=.*: must be a name of letters, digits, _, - and \."):
         Store(tmp_path, tag=tag)
@@ -280,23 +281,39 @@ def test_a_pickled_store_keeps_what_it_knows(tmp_path):
     assert (one.save, one.tag, one.root) == ((2,), "pilot", tmp_path)
 
 
+def test_a_file_with_other_columns_is_refused_in_one_line(tmp_path):
+    Store(tmp_path).write(record())
+    (path,) = tmp_path.glob("runs/*.parquet")
+    table, about = pq.read_table(path), pq.read_metadata(path).metadata
+    path.unlink()
+    columns = ["kind" if name == "family" else name for name in table.column_names]  # as it was called once
+    sink = pa.BufferOutputStream()
+    pq.write_table(table.rename_columns(columns).replace_schema_metadata(about), sink)
+    data = sink.getvalue().to_pybytes()
+    path = path.with_name(f"{path.name[:26]}{checksum(data)}.parquet")
+    path.write_bytes(data)
+    line = f"^{path}: another version of synthlab wrote it, without the column family; move it away$"
+    for read in (lambda: list(Store(tmp_path).read_all()), lambda: load_records(tmp_path)):
+        with pytest.raises(InputError, match=line):
+            read()
+
+
 def test_a_folder_of_the_layout_before_is_refused_with_the_command_that_rewrites_it(tmp_path):
     (tmp_path / "runs" / ("0" * 16)).mkdir(parents=True)
     with pytest.raises(InputError, match=f"python -m experiments.rewrite_records {tmp_path} rewrites them$"):
         Store(tmp_path).ids()
 
 
-@pytest.mark.parametrize("address", ["nowhere://x", "zip://x::memory://y", "s3://"])
-def test_an_address_of_another_kind_is_refused(address):
-    with pytest.raises(InputError, match=rf"^results={address}: must be a folder, or a place after s3://, gs://"):
-        Store(address)
+def test_an_address_of_an_unknown_kind_is_refused():
+    with pytest.raises(InputError, match=r"^results=nowhere://x: cannot be reached .*nowhere.*; give a folder$"):
+        Store("nowhere://x")
 
 
 @pytest.mark.parametrize("name", ["file", "file/below", "loop/x", "x" * 300, "a\0b"])
 def test_a_results_folder_that_cannot_be_is_refused_in_one_line(tmp_path, name):
     (tmp_path / "file").write_text("in the way")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    with pytest.raises(StoreError, match=r"^results=.*: cannot be written \(.*\); give a folder$"):
+    with pytest.raises(StoreError, match=r"^results=.*: cannot be written \(.*\)$"):
         Store(f"{tmp_path}/{name}").make_writable()
     if "file" not in name:
         with pytest.raises(StoreError, match=r"^results=.*: cannot be read \(.*\)$"):

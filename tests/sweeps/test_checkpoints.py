@@ -167,7 +167,7 @@ def test_weights_join_a_record_with_the_same_numbers_and_no_other(tmp_path):
     assert not store.holds(kept.config)
     for other in (with_weights(record(scale=1 + 1e-15), weights_file(1)), record(diverged_at=3)):
         store.write(other)
-        assert "trained again for its weights, it gives other numbers" in str(store.failure(kept.config))
+        assert "trained again for its weights, it gives other numbers" in str(store.read_failure(kept.config.id))
         assert not store.holds(kept.config)
     store.write(replace(with_weights(kept, weights_file(1)), environment={"torch": "3"}))
     assert store.holds(kept.config)
@@ -186,7 +186,7 @@ def test_only_runs_without_weights_are_trained_again(tmp_path):
     sweep.prepare()
     assert sweep.count() == ("0 done, 0 failed, 2 skipped, 2 left", 2)  # one has diverged and has no model
     sweep.train()
-    assert [bool(each.weights) for each in sweep.end().kept.values()] == [True] * 3 + [False]
+    assert [bool(sweep.kept[each.id].weights) for each in configs] == [True] * 3 + [False]
 
 
 def test_a_run_that_gives_other_numbers_fails_and_costs_no_other_its_weights(tmp_path):

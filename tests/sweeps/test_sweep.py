@@ -1,22 +1,24 @@
 """Many runs in one store: resumed, retried, failing, damaged, and two sweeps at once."""
 
 import math
+import os
 import re
 import threading
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-import synthlab
-from support.configs import EXPLOSIVE, config
+from support.configs import EXPLOSIVE, config, small, small_sequences
 from support.processes import at_once, start
 from support.records import record
 from synthlab.errors import RunsFailed
 from synthlab.runs.composition import compose
 from synthlab.storage.store import Store
 from synthlab.sweeps.ranking import rank_runs, render_rankings, summarize_run
-from synthlab.sweeps.sweep import Sweep, ensure
+from synthlab.sweeps.sweep import Sweep, count_workers, ensure
+from synthlab.sweeps.workers import _begin, map_ensembles
 
 BROKEN = "task=support.user_classes:Broken"
 
@@ -39,16 +41,63 @@ def test_a_failed_run_has_a_status_a_tag_and_a_traceback_and_the_others_are_trai
     assert caught.value.lines[1].endswith(f"{bad.id} seed=0: {BROKEN}: ZeroDivisionError: over and under")
     assert all(map(store.holds, good))
     assert store.ids("failed") == [bad.id]
-    failure = store.failure(bad)
+    failure = store.read_failure(bad.id)
     assert failure.config == bad
     assert failure.traceback.startswith("Traceback (most recent call last)")
     assert "in targets" in failure.traceback
-    assert set(synthlab.load_records(tmp_path, "tag=pilot")["status"]) == {"finished", "failed"}
+    assert Store(tmp_path).tags == dict.fromkeys([*(each.id for each in good), bad.id], ("pilot",))
     assert not list(tmp_path.glob("leases/*"))
 
     flag.unlink()  # mended: from Python it is tried again without being told to
     assert len(ensure([bad], store, progress=False)) == 1
     assert store.ids("failed") == []
+
+
+@pytest.mark.parametrize("save", [None, "checkpoints"])
+def test_a_run_returns_the_record_that_is_read_later(tmp_path, save):
+    runs = [
+        config("outrep=power"),
+        config("model=linear", "model.head_dim=2"),
+        small_sequences("task=copy"),
+        small("task=recall"),
+    ]
+    for workers in (1, 2):
+        store = Store(tmp_path / str(workers), save, tag="pilot")
+        for kept in ensure(runs, store, workers, progress=False):
+            read = Store(store.files.address).read(kept.config.id)
+            for name in ("metrics", "training", "outputs"):
+                one, other = getattr(kept, name), getattr(read, name)
+                assert one is other is None or pd.testing.assert_frame_equal(one, other, check_exact=True) is None
+            assert [each() for each in kept.weights.values()] == [each() for each in read.weights.values()]
+            for name in ("config", "diverged_at", "environment", "tags"):
+                assert getattr(kept, name) == getattr(read, name)
+
+
+def die(configs):
+    """Work that the operating system ends."""
+    if any(config.seed == 1 for config in configs):
+        os.kill(os.getpid(), 9)
+    return [config.seed for config in configs]
+
+
+def test_only_the_run_that_kills_its_worker_is_given_up():
+    plan = [[config(f"seed={seed}") for seed in seeds] for seeds in ((0, 1), (2,))]
+    done = map_ensembles(die, plan, 2, give_up=lambda config: [-config.seed])
+    assert sorted(done) == [[-1], [0], [2]]
+    with pytest.raises(BrokenExecutor):
+        list(map_ensembles(die, plan[:1], 1, suspects=["one that was killed before"]))
+
+
+def test_on_gpus_each_worker_takes_its_own(monkeypatch):
+    taken = []
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 4)
+    monkeypatch.setattr("torch.cuda.set_device", taken.append)
+    monkeypatch.setattr("synthlab.sweeps.workers.leave_with", lambda parent: None)
+    assert [count_workers(given, "cuda") for given in (None, 2, 64)] == [4, 2, 4]
+    for number in range(count_workers(None, "cuda")):
+        _begin("cuda", number, 0)
+    _begin("cpu", 5, 0)
+    assert taken == [0, 1, 2, 3]
 
 
 def test_what_others_train_is_left_to_them_and_waited_for(tmp_path):
@@ -63,7 +112,7 @@ def test_what_others_train_is_left_to_them_and_waited_for(tmp_path):
         assert not done.wait(0.3)
     assert done.wait(60)
     waiting.join()
-    assert sweep.end().missing == 0
+    assert not sweep.missing
 
 
 @pytest.mark.slow
@@ -169,12 +218,12 @@ def test_two_sweeps_that_find_one_file_damaged_mend_it_once(tmp_path):
     at_once([sweep.prepare for sweep in sweeps])
     for sweep in sweeps:
         sweep.train()
-    assert all(sweep.end().missing == 0 for sweep in sweeps)
+    assert not any(sweep.missing for sweep in sweeps)
     assert len(list(tmp_path.glob("damaged/*"))) == 1
     assert Store(tmp_path).ids() == [run.id]
 
 
-def test_one_run_is_shown_by_the_first_digits_of_its_id_and_a_damaged_failure_is_told(invoke, quick, tmp_path, flag):
+def test_one_run_is_shown_by_its_first_digits_and_a_damaged_failure_is_tried_again(invoke, quick, tmp_path, flag):
     invoke("synthlab", *quick, "-m", "task.name=length,support.user_classes:Broken")
     store = Store(tmp_path)
     shown = invoke("show", store.ids()[0][:9], str(tmp_path))
@@ -188,9 +237,7 @@ def test_one_run_is_shown_by_the_first_digits_of_its_id_and_a_damaged_failure_is
     assert "in targets" in invoke("synthlab", *alone).err  # of one run of a user's own class, its traceback
     (path,) = tmp_path.glob("failed/*.json")
     path.write_text(path.read_text().replace('"seed": 0', '"seed": 7'))
-    collected = invoke("collect", str(tmp_path), "--out", str(tmp_path / "x.csv"))
-    assert (collected.status, f"damaged: {path}: damaged (" in collected.err) == (1, True)
-    assert "what is known of it is damaged" in invoke("synthlab", *alone).err
+    assert "in targets" in invoke("synthlab", *alone).err  # a damaged failure is tried again
     for prefix, why in (("x", "there is no such run"), ("", "2 runs begin so; give more digits")):
         assert invoke("show", prefix, str(tmp_path)).err == f"error: {prefix}: {why} below results={tmp_path}\n"
 
