@@ -34,6 +34,7 @@ class Causal:
     """The plain layout: T tokens are queries and keys, or continue a text of K tokens whose last they are.
 
     Attributes:
+        encoding: The position encoding.
         positions: The position of each token.
         mask: True where a query sees a key.
         bias: What the position encoding adds to the logits, or None.
@@ -42,6 +43,7 @@ class Causal:
         first_query: Index of the first of the T tokens that is a query.
     """
 
+    encoding: Encoding
     positions: Int[Tensor, "*#B T"]
     mask: Bool[Tensor, "*rows Q K"]
     bias: Float[Tensor, "*#B H Q K"] | None
@@ -55,7 +57,7 @@ class Causal:
         own = positions[..., -mask.shape[-2] :]
         query = own.unsqueeze(-1)
         key = positions.unsqueeze(-2).expand(*own.shape, -1)
-        return cls(own, mask, encoding.bias(query, key), encoding.relative(query, key))
+        return cls(encoding, own, mask, encoding.bias(query, key), encoding.relative(query, key))
 
     def only_last(self, count: int) -> "Causal":
         """Return the same texts with their last ``count`` tokens as the only queries."""
@@ -64,26 +66,36 @@ class Causal:
         return replace(self, mask=self.mask[..., -count:, :], bias=bias, relative=relative, first_query=first)
 
     def attend(
-        self, block: "Block", h: Float[Tensor, "*B T D"], encoding: Encoding
+        self, block: "Block", h: Float[Tensor, "*B T D"]
     ) -> tuple[Float[Tensor, "*B Q D"], Float[Tensor, "*B Q D"]]:
         """Return the residual stream of the queries before attention, and what attention adds to it."""
-        return h[..., self.first_query :, :], block.attention(block.pre1(h), self, encoding)
+        return h[..., self.first_query :, :], block.attention(block.pre1(h), self)
 
     def by_head(self, values: Float[Tensor, "*B T H d"]) -> Float[Tensor, "*B H T d"]:
         """Arrange queries, keys or values by heads."""
         return values.transpose(-3, -2)
 
-    def by_token(self, heads: Float[Tensor, "*B H Q d"]) -> Float[Tensor, "*B Q H d"]:
-        """Arrange the outputs of heads by tokens."""
-        return heads.transpose(-3, -2)
-
     def products(self, q: Float[Tensor, "*B H Q p"], k: Float[Tensor, "*B H K p"]) -> Float[Tensor, "*B H Q K"]:
         """Multiply each query by its keys."""
         return q @ k.mT
 
+    def by_text(self, logits: Float[Tensor, "*B H Q K"], attention: "Attention") -> Float[Tensor, "*B H Q K"]:
+        """Return masked logits as softmax takes them: those of the queries of each text."""
+        return logits
+
     def mix(self, weights: Float[Tensor, "*B H Q K"], v: Float[Tensor, "*B H K d"]) -> Float[Tensor, "*B H Q d"]:
         """Sum the values that each query sees, by its attention weights."""
         return weights @ v
+
+    def put_out(
+        self, weights: Float[Tensor, "*B H Q K"], v: Float[Tensor, "*B H T d"], attention: "Attention"
+    ) -> Float[Tensor, "... D"]:
+        """Return the attention output of each query, by its attention weights."""
+        return attention.put_out(self.by_token(self.mix(weights, v)))
+
+    def by_token(self, heads: Float[Tensor, "*B H Q d"]) -> Float[Tensor, "*B Q H d"]:
+        """Arrange the outputs of heads by tokens."""
+        return heads.transpose(-3, -2)
 
     def count_keys(self) -> Int[Tensor, "*rows Q 1"]:
         """Count the keys that each query sees."""
@@ -95,13 +107,13 @@ class Causal:
         masked = mask_as_logits(self.mask, torch.get_default_dtype())
         return masked if self.bias is None else masked + self.bias
 
-    def can_fuse(self, encoding: Encoding) -> bool:
+    def can_fuse(self) -> bool:
         """Return True if PyTorch's fused attention applies to these texts and is worth its start-up.
 
         It applies where logits are inner products plus a constant.
         """
         is_constant = self.bias is None or not self.bias.requires_grad
-        is_plain = type(encoding).products is Encoding.products
+        is_plain = type(self.encoding).products is Encoding.products
         return is_constant and is_plain and self.mask.shape[-1] >= FUSED_FROM
 
 
@@ -118,6 +130,8 @@ def mask_as_logits(mask: Bool[Tensor, "..."], dtype: torch.dtype) -> Float[Tenso
 class Attention(nn.Module):
     """Multi-head attention: softmax, or linear with logits divided by the number of keys seen (equation 6)."""
 
+    CALLED = "attn"
+
     def __init__(self, models: int, width: int, heads: int, kind: Kind):
         super().__init__()
         self.heads, self.kind = heads, kind
@@ -130,25 +144,28 @@ class Attention(nn.Module):
         self.hook_attn_scores, self.hook_pattern = HookPoint(), HookPoint()
         self.hook_z, self.hook_result = HookPoint(), HookPoint()
 
-    def forward(self, h: Float[Tensor, "*B T D"], layout: Causal, encoding: Encoding) -> Float[Tensor, "*B Q D"]:
+    def forward(self, h: Float[Tensor, "*B T D"], layout: Causal) -> Float[Tensor, "... Q D"]:
         """Return the attention output of each query."""
         q, k, v = self.project(h, layout)  # *B Q H d, *B T H d, *B T H d
-        rot_q, rot_k = self.rotate(q, k, layout, encoding)
+        rot_q, rot_k = self.rotate(q, k, layout)
         rot_q, rot_k, v = (layout.by_head(each) for each in (rot_q, rot_k, v))  # *B H Q d, *B H T d, *B H T d
         if layout.cache is not None:
             rot_k, v = layout.cache(rot_k, v)  # *B H K d
-        if self.kind == "softmax" and layout.can_fuse(encoding) and not self.is_watched():
+        if self.kind == "softmax" and layout.can_fuse() and not self.is_watched():
             heads = attend_fused(rot_q, rot_k, v, layout.added)  # *B H Q d
-        else:
-            scores = self.score(rot_q, rot_k, layout, encoding)  # *B H Q K
-            if self.hook_position_scores.is_watched:
-                plain = replace(layout, bias=None, relative=None)
-                content = self.score(layout.by_head(q), layout.by_head(k), plain, encoding)
-                scores = content + self.hook_position_scores(scores - content)
-            scores = self.mask(self.hook_unmasked_scores(scores), layout.mask)
-            pattern = self.hook_pattern(self.normalize(self.hook_attn_scores(scores)))
-            heads = layout.mix(pattern, v)
-        z = self.hook_z(layout.by_token(heads))  # *B Q H d
+            return self.put_out(layout.by_token(heads))
+        scores = self.score(rot_q, rot_k, layout)  # *B H Q K
+        if self.hook_position_scores.is_watched:
+            plain = replace(layout, bias=None, relative=None)
+            content = self.score(layout.by_head(q), layout.by_head(k), plain)
+            scores = content + self.hook_position_scores(scores - content)
+        scores = self.mask(self.hook_unmasked_scores(scores), layout.mask)
+        pattern = self.normalize(self.hook_attn_scores(layout.by_text(scores, self)))
+        return layout.put_out(self.hook_pattern(pattern), v, self)
+
+    def put_out(self, z: Float[Tensor, "*B Q H d"]) -> Float[Tensor, "*B Q D"]:
+        """Return the output of the values that each head has summed."""
+        z = self.hook_z(z)
         if self.hook_result.is_watched:
             return self.hook_result(self.output.contributions(z)).sum(-2) + self.output.bias
         return self.output(z.flatten(-2))
@@ -162,10 +179,10 @@ class Attention(nn.Module):
         return self.hook_q(q), self.hook_k(k), self.hook_v(v)
 
     def rotate(
-        self, q: Float[Tensor, "*B Q H d"], k: Float[Tensor, "*B T H d"], layout: Causal, encoding: Encoding
+        self, q: Float[Tensor, "*B Q H d"], k: Float[Tensor, "*B T H d"], layout: Causal
     ) -> tuple[Float[Tensor, "*B Q H d"], Float[Tensor, "*B T H d"]]:
         """Rotate queries and keys by their positions, and multiply each query by its logit scale."""
-        own = layout.positions[..., layout.first_query :]
+        encoding, own = layout.encoding, layout.positions[..., layout.first_query :]
         q, k = encoding.rotate(q, own), encoding.rotate(k, layout.positions)
         logit_scale = encoding.sharpen(own)
         if logit_scale is not None:
@@ -173,7 +190,7 @@ class Attention(nn.Module):
         return self.hook_rot_q(q), self.hook_rot_k(k)
 
     def score(
-        self, q: Float[Tensor, "*B H Q d"], k: Float[Tensor, "*B H T d"], layout: Causal, encoding: Encoding
+        self, q: Float[Tensor, "*B H Q d"], k: Float[Tensor, "*B H T d"], layout: Causal
     ) -> Float[Tensor, "*B H Q K"]:
         """Return the logits q . k / sqrt(d) + bias, or (q . k + bias) / n for linear attention, before masking.
 
@@ -183,7 +200,7 @@ class Attention(nn.Module):
         if layout.relative is None:
             logits = layout.products(q, k)
         else:
-            logits = add_products(encoding.products(q, k, layout.relative), layout.products)
+            logits = add_products(layout.encoding.products(q, k, layout.relative), layout.products)
         if self.kind == "softmax":
             logits = logits * q.shape[-1] ** -0.5
         if layout.bias is not None:
@@ -232,8 +249,8 @@ class Block(nn.Module):
         self.hook_resid_pre, self.hook_resid_mid, self.hook_resid_post = HookPoint(), HookPoint(), HookPoint()
         self.hook_attn_out, self.hook_mlp_out = HookPoint(), HookPoint()
 
-    def forward(self, h: Float[Tensor, "*B T D"], layout: Causal, encoding: Encoding) -> Float[Tensor, "... Q D"]:
+    def forward(self, h: Float[Tensor, "*B T D"], layout: Causal) -> Float[Tensor, "... Q D"]:
         """Return the residual stream of the queries after this block."""
-        h, attended = layout.attend(self, self.hook_resid_pre(h), encoding)
+        h, attended = layout.attend(self, self.hook_resid_pre(h))
         h = self.hook_resid_mid(self.post1(h + self.hook_attn_out(attended)))
         return self.hook_resid_post(self.post2(h + self.hook_mlp_out(self.mlp(self.pre2(h)))))

@@ -28,7 +28,7 @@ ENDS = 2  # tokens added to the symbols of a sequence: BOS and EOS
 class Packed(Causal):
     """The packed layout: the last of the K columns is the query's own token."""
 
-    def can_fuse(self, encoding: Encoding) -> bool:
+    def can_fuse(self) -> bool:
         return False  # each query has its own last column
 
     def products(self, q: Float[Tensor, "*B H Q p"], k: Float[Tensor, "*B H T p"]) -> Float[Tensor, "*B H Q K"]:
@@ -55,7 +55,7 @@ def lay_out(
     query = places.unsqueeze(-1)
     key = torch.cat((places[..., None, : length + 1].expand(*places.shape, -1), query), -1)
     mask = mask_packed(length, x.device)
-    packed: Causal = Packed(places, mask, encoding.bias(query, key), encoding.relative(query, key))
+    packed: Causal = Packed(encoding, places, mask, encoding.bias(query, key), encoding.relative(query, key))
     return [packed] * (blocks - 1) + [packed.only_last(length)]
 
 

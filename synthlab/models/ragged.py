@@ -34,7 +34,7 @@ class Ragged(Causal):
         plain = Causal.build(encoding, positions, causal_mask(width, positions.device))
         is_token = torch.arange(width, device=positions.device) < sizes[0, :, None]
         own = positions.expand(1, rows, width)[:, None, is_token]
-        return cls(own, plain.mask, plain.bias, plain.relative, is_token=is_token)
+        return cls(encoding, own, plain.mask, plain.bias, plain.relative, is_token=is_token)
 
     @cached_property
     def place(self) -> Int[Tensor, " T"]:

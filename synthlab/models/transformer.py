@@ -29,6 +29,7 @@ from synthlab.models.layers import (
     ensemble_parameter,
     gather_rows,
     init_normal,
+    name_hook_points,
 )
 from synthlab.models.packing import VOCABULARY, lay_out, pack
 from synthlab.models.reference import predict_prefixes
@@ -71,11 +72,7 @@ class Decoder(nn.Module, ABC):
         self.head = self.make_head(models, width, hidden, vocabulary)
         self.hook_embed, self.hook_pos_embed = HookPoint(), HookPoint()
         self.hook_normalized, self.hook_out = HookPoint(), HookPoint()
-        for name, point in self.named_modules():
-            if isinstance(point, HookPoint):  # names as in TransformerLens
-                point.name = name.replace("attention.", "attn.").replace("mlp.1.", "mlp.").replace("head.1.", "head.")
-                parent, _, own = name.rpartition(".")
-                self.get_submodule(parent).__dict__[own] = point  # found faster than among submodules, in each step
+        name_hook_points(self)
         self.initialise(generators, init_scale)
 
     @staticmethod
@@ -117,7 +114,7 @@ class Decoder(nn.Module, ABC):
         """Return the output at each query of ``tokens``; ``layouts`` has each block's attention layout."""
         h = self.embed(tokens, layouts[0].positions)
         for block, layout in zip(self.blocks, layouts, strict=True):
-            h = block(h, layout, self.encoding)
+            h = block(h, layout)
         return self.hook_out(self.head(self.hook_normalized(self.norm(h))))
 
     def embed(self, tokens: Int[Tensor, "*#B T"], positions: Int[Tensor, "*#B T"]) -> Float[Tensor, "*B T D"]:

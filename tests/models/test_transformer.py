@@ -55,6 +55,17 @@ def test_gradients_over_the_table_equal_those_without_it(name, depth, monkeypatc
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_hooks_see_the_weights_over_the_table_too(kind):
+    net, x, seen = model("alibi", attention=kind, depth=1), symbols(), []
+    net.blocks[0].attention.hook_pattern.register_forward_hook(lambda point, _, weights: seen.append(weights))
+    outputs = [net(x), net(x, torch.arange(LENGTH + ENDS).expand(1, 5, -1))]  # over the table, and packed
+    torch.testing.assert_close(*outputs)
+    over, packed = seen  # B Q H R, whose rows are BOS, symbols 0, symbols 1, EOS; and B H Q K
+    torch.testing.assert_close(over[..., 0], packed[..., 0].mT)
+    torch.testing.assert_close(over.sum(-1), packed.sum(-1).mT)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_without_positions_order_is_lost(kind):
     x = torch.tensor([[[1, 0, 0, 1], [0, 1, 1, 0]]])
     last = model(attention=kind, depth=1)(x)[0, :, -1]
