@@ -2,9 +2,9 @@
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import NoneType, UnionType
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from experiments.papers import papers
 from synthlab.models.encodings.base import Encoding
@@ -25,7 +25,8 @@ GROUPS = {
     "models": "model",
     "protocols": "protocol",
 }
-HOOKS = ("embed", "rotate", "sharpen", "bias", "relative", "products")  # what an encoding does to a forward pass
+# What an encoding does to a forward pass.
+HOOKS = ("embed", "rotate", "sharpen", "bias", "relative", "products", "locate", "adjust")
 STANDS_FOR = re.compile(r".*: conf/encoding/(\w+)\.yaml")
 
 
@@ -89,8 +90,10 @@ def _shape(annotation: Any) -> str:
     if isinstance(annotation, UnionType):
         return " or ".join("None" if each is NoneType else _shape(each) for each in get_args(annotation))
     if not hasattr(annotation, "dim_str"):
-        return "terms"
-    dimensions = ["..." if each.startswith("*") else each.lstrip("#") for each in annotation.dim_str.split()]
+        return "a function" if get_origin(annotation) is Callable else "terms"
+    # C is there only where hidden states locate tokens.
+    named = [each for each in annotation.dim_str.split() if each != "*C"]
+    dimensions = ["..." if each.startswith("*") else each.lstrip("#") for each in named]
     return f"[{', '.join(dimensions)}]"
 
 

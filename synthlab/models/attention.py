@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Literal
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -35,7 +35,7 @@ class Causal:
 
     Attributes:
         encoding: The position encoding.
-        positions: The position of each token.
+        positions: The position of each token, or what the encoding puts in its place.
         mask: True where a query sees a key.
         bias: What the position encoding adds to the logits, or None.
         relative: The relative positions that the encoding's ``products`` takes, or None.
@@ -44,20 +44,43 @@ class Causal:
     """
 
     encoding: Encoding
-    positions: Int[Tensor, "*#B T"]
+    positions: Shaped[Tensor, "#E #B T *C"]
     mask: Bool[Tensor, "*rows Q K"]
-    bias: Float[Tensor, "*#B H Q K"] | None
-    relative: Float[Tensor, "*#B 1 Q K"] | None
+    bias: Float[Tensor, "*#B H Q K"] | None = None
+    relative: Float[Tensor, "*#B 1 Q K"] | None = None
     cache: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None
     first_query: int = 0
 
     @classmethod
-    def build(cls, encoding: Encoding, positions: Int[Tensor, "*#B K"], mask: Bool[Tensor, "*rows T K"]) -> "Causal":
+    def build(cls, encoding: Encoding, positions: Int[Tensor, "#E #B K"], mask: Bool[Tensor, "*rows T K"]) -> "Causal":
         """Lay out the last T of K tokens, given the positions of all and which keys each sees."""
-        own = positions[..., -mask.shape[-2] :]
-        query = own.unsqueeze(-1)
-        key = positions.unsqueeze(-2).expand(*own.shape, -1)
-        return cls(encoding, own, mask, encoding.bias(query, key), encoding.relative(query, key))
+        layout = cls(encoding, positions[:, :, -mask.shape[-2] :], mask)
+        return layout if layout.locates else layout.encode(layout.positions, positions)
+
+    @cached_property
+    def locates(self) -> bool:
+        """True if the encoding makes positions of the hidden states of each layer."""
+        return "locate" in self.encoding.beyond_pairs
+
+    def locate(self, h: Float[Tensor, "E B T D"]) -> "Causal":
+        """Return the layout of a layer whose attention reads ``h``, with the positions that the encoding makes of h."""
+        positions = self.encoding.locate(h, self.positions, self.add_up)
+        return replace(self, positions=positions).encode(positions[:, :, self.first_query :], positions)
+
+    def encode(self, own: Shaped[Tensor, "#E #B Q *C"], positions: Shaped[Tensor, "#E #B K *C"]) -> "Causal":
+        """Return the layout with what the encoding makes of the positions of queries, ``own``, and of keys."""
+        query, key = self.pair(own, positions)
+        return replace(self, bias=self.encoding.bias(query, key), relative=self.encoding.relative(query, key))
+
+    def add_up(self, values: Float[Tensor, "E B T *C"]) -> Float[Tensor, "E B T *C"]:
+        """Return for each token the sum over the tokens of its text up to itself."""
+        return values.cumsum(2)
+
+    def pair(
+        self, own: Shaped[Tensor, "#E #B Q *C"], positions: Shaped[Tensor, "#E #B K *C"]
+    ) -> tuple[Shaped[Tensor, "#E #B Q 1 *C"], Shaped[Tensor, "#E #B Q K *C"]]:
+        """Return the position of each query, and those of its keys."""
+        return own.unsqueeze(3), positions.unsqueeze(2).expand(*own.shape[:3], *positions.shape[2:])
 
     def only_last(self, count: int) -> "Causal":
         """Return the same texts with their last ``count`` tokens as the only queries."""
@@ -102,6 +125,11 @@ class Causal:
         return self.mask.sum(-1, keepdim=True)
 
     @cached_property
+    def adjusts(self) -> bool:
+        """True if the encoding adjusts logits, given all those of a query."""
+        return "adjust" in self.encoding.beyond_pairs
+
+    @cached_property
     def added(self) -> Float[Tensor, "*rows Q K"]:
         """Logit offsets: the bias, and minus infinity where the mask is False."""
         masked = mask_as_logits(self.mask, torch.get_default_dtype())
@@ -114,7 +142,7 @@ class Causal:
         """
         is_constant = self.bias is None or not self.bias.requires_grad
         is_plain = type(self.encoding).products is Encoding.products
-        return is_constant and is_plain and self.mask.shape[-1] >= FUSED_FROM
+        return is_constant and is_plain and not self.adjusts and self.mask.shape[-1] >= FUSED_FROM
 
 
 def causal_mask(length: int, device: torch.device) -> Bool[Tensor, "T T"]:
@@ -146,6 +174,8 @@ class Attention(nn.Module):
 
     def forward(self, h: Float[Tensor, "*B T D"], layout: Causal) -> Float[Tensor, "... Q D"]:
         """Return the attention output of each query."""
+        if layout.locates:
+            layout = layout.locate(h)
         q, k, v = self.project(h, layout)  # *B Q H d, *B T H d, *B T H d
         rot_q, rot_k = self.rotate(q, k, layout)
         rot_q, rot_k, v = (layout.by_head(each) for each in (rot_q, rot_k, v))  # *B H Q d, *B H T d, *B H T d
@@ -156,7 +186,7 @@ class Attention(nn.Module):
             return self.put_out(layout.by_token(heads))
         scores = self.score(rot_q, rot_k, layout)  # *B H Q K
         if self.hook_position_scores.is_watched:
-            plain = replace(layout, bias=None, relative=None)
+            plain = replace(layout, encoding=Encoding(), bias=None, relative=None)
             content = self.score(layout.by_head(q), layout.by_head(k), plain)
             scores = content + self.hook_position_scores(scores - content)
         scores = self.mask(self.hook_unmasked_scores(scores), layout.mask)
@@ -182,7 +212,7 @@ class Attention(nn.Module):
         self, q: Float[Tensor, "*B Q H d"], k: Float[Tensor, "*B T H d"], layout: Causal
     ) -> tuple[Float[Tensor, "*B Q H d"], Float[Tensor, "*B T H d"]]:
         """Rotate queries and keys by their positions, and multiply each query by its logit scale."""
-        encoding, own = layout.encoding, layout.positions[..., layout.first_query :]
+        encoding, own = layout.encoding, layout.positions[:, :, layout.first_query :]
         q, k = encoding.rotate(q, own), encoding.rotate(k, layout.positions)
         logit_scale = encoding.sharpen(own)
         if logit_scale is not None:
@@ -205,6 +235,8 @@ class Attention(nn.Module):
             logits = logits * q.shape[-1] ** -0.5
         if layout.bias is not None:
             logits = logits + layout.bias
+        if layout.adjusts:
+            logits = layout.encoding.adjust(logits, q, layout.mask)
         return logits if self.kind == "softmax" else logits / layout.count_keys()
 
     def mask(self, logits: Float[Tensor, "..."], mask: Bool[Tensor, "..."]) -> Float[Tensor, "..."]:

@@ -31,6 +31,14 @@ class Packed(Causal):
     def can_fuse(self) -> bool:
         return False  # each query has its own last column
 
+    def pair(self, own, positions):
+        query, prefix = own.unsqueeze(3), positions[:, :, None, : self.mask.shape[-1] - 1]
+        return query, torch.cat((prefix.expand(*own.shape[:3], *prefix.shape[3:]), query), 3)
+
+    def add_up(self, values: Float[Tensor, "E B T *C"]) -> Float[Tensor, "E B T *C"]:
+        sums, readouts = values[:, :, : self.mask.shape[-1] - 1].cumsum(2), values[:, :, self.mask.shape[-1] - 1 :]
+        return torch.cat((sums, sums[:, :, 1:] + readouts), 2)  # the first EOS follows the first symbol
+
     def products(self, q: Float[Tensor, "*B H Q p"], k: Float[Tensor, "*B H T p"]) -> Float[Tensor, "*B H Q K"]:
         prefix = self.mask.shape[-1] - 1
         own = (q * k[..., -q.shape[-2] :, :]).sum(-1, keepdim=True)
@@ -52,10 +60,8 @@ def lay_out(
         return []
     length = x.shape[-1]
     places = pack_positions(length, positions, x.device)
-    query = places.unsqueeze(-1)
-    key = torch.cat((places[..., None, : length + 1].expand(*places.shape, -1), query), -1)
-    mask = mask_packed(length, x.device)
-    packed: Causal = Packed(encoding, places, mask, encoding.bias(query, key), encoding.relative(query, key))
+    packed: Causal = Packed(encoding, places, mask_packed(length, x.device))
+    packed = packed if packed.locates else packed.encode(places, places)
     return [packed] * (blocks - 1) + [packed.only_last(length)]
 
 

@@ -55,6 +55,7 @@ def attend(
     attention: "Attention", h: Float[Tensor, "B T D"], positions: Int[Tensor, "1 B T"], encoding: Encoding
 ) -> Float[Tensor, "B T D"]:
     """Return what attention adds to the residual stream of each token, which sees itself and the tokens before it."""
+    positions = encoding.locate(h[None], positions, lambda values: values.cumsum(2))
     q = apply(attention.queries, h).unflatten(-1, (attention.heads, -1))  # B T H d
     k, v = apply(attention.keys_values, h).unflatten(-1, (2, attention.heads, -1)).unbind(2)
     q, k = encoding.rotate(q[None], positions)[0], encoding.rotate(k[None], positions)[0]
@@ -63,7 +64,8 @@ def attend(
         q = q * scale[0, :, :, None, None].to(q.dtype)
     q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)  # B H T d
 
-    query, key = positions.unsqueeze(-1), positions.unsqueeze(-2).expand(*positions.shape, h.shape[1])
+    query = positions.unsqueeze(3)
+    key = positions.unsqueeze(2).expand(*positions.shape[:3], *positions.shape[2:])
     relative, bias = encoding.relative(query, key), encoding.bias(query, key)
     scores = q @ k.mT  # B H T T
     if relative is not None:
@@ -71,7 +73,8 @@ def attend(
     offset = 0.0 if bias is None else bias[0]
     seen = torch.ones(h.shape[1], h.shape[1], dtype=torch.bool, device=h.device).tril()
     if attention.kind == "softmax":
-        weights = (scores / math.sqrt(q.shape[-1]) + offset).masked_fill(~seen, -math.inf).softmax(-1)
+        scores = encoding.adjust((scores / math.sqrt(q.shape[-1]) + offset)[None], q[None], seen)[0]
+        weights = scores.masked_fill(~seen, -math.inf).softmax(-1)
     else:  # equation 6: divided by the number of tokens that are seen
         weights = (scores + offset) * seen / seen.sum(-1, keepdim=True)
     return apply(attention.output, (weights @ v).transpose(1, 2).flatten(-2))

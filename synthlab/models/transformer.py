@@ -147,7 +147,7 @@ class Transformer(Decoder):
         position after its prefix.
         """
         depth = len(self.blocks)
-        if positions is None and x.shape[-1] <= TABLE_LENGTH:
+        if positions is None and x.shape[-1] <= TABLE_LENGTH and not self.encoding.beyond_pairs:
             table = TokenTable.of(x, self.encoding, only_readouts=depth == 1)
             tokens, layouts = table.tokens, [table, *lay_out(x, None, self.encoding, depth - 1)]
         else:

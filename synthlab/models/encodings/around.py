@@ -1,6 +1,6 @@
 """The base class of encodings that wrap another encoding."""
 
-from synthlab.models.encodings.base import Encoding
+from synthlab.models.encodings.base import BEYOND_PAIRS, Encoding
 
 
 class Around(Encoding):
@@ -12,6 +12,11 @@ class Around(Encoding):
     def __init__(self, inner: Encoding):
         super().__init__()
         self.inner = inner
+
+    @property
+    def beyond_pairs(self):
+        own = [name for name in BEYOND_PAIRS if getattr(type(self), name) is not getattr(Around, name)]
+        return self.inner.beyond_pairs.union(own)
 
     def initialise(self, generators):
         self.inner.initialise(generators)
@@ -39,3 +44,9 @@ class Around(Encoding):
 
     def products(self, q, k, relative):
         return self.inner.products(q, k, relative)
+
+    def locate(self, h, positions, add_up):
+        return self.inner.locate(h, positions, add_up)
+
+    def adjust(self, logits, q, mask):
+        return self.inner.adjust(logits, q, mask)

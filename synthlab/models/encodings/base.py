@@ -5,6 +5,9 @@ attention logits, ``bias`` returns an offset for them. ``relative`` and ``produc
 inner products of rotated vectors. Each hook of the base class does nothing, so NoPE overrides none. Positions count
 tokens, from 0, and may differ between rows. ``embed``, ``rotate`` and ``sharpen`` act token by token: a row may hold
 several texts, one after the other.
+
+Two hooks see what the model computes: ``locate`` the hidden states of a layer, from which it makes what takes the place
+of positions there, and ``adjust`` all logits of a query.
 """
 
 import math
@@ -13,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, cast
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
 from synthlab.models.layers import Generators
@@ -35,6 +38,8 @@ class Dims(NamedTuple):
 
 
 Term = tuple[Tensor, Tensor, Tensor]  # factors, queries, keys: see ``Encoding.products``
+AddUp = Callable[[Tensor], Tensor]  # see ``Encoding.locate``
+BEYOND_PAIRS = ("locate", "adjust")  # hooks that see more than the positions of a query and a key
 
 
 class Encoding(Sourced, nn.Module, ABC):
@@ -76,6 +81,11 @@ class Encoding(Sourced, nn.Module, ABC):
     def packs(self) -> bool:
         """True if each prefix of a text is encoded as it would be alone, so that all prefixes can share a row."""
         return not self.draws_positions and self.alike_up_to(1) == math.inf
+
+    @property
+    def beyond_pairs(self) -> frozenset[str]:
+        """Those of the hooks ``BEYOND_PAIRS`` that this encoding overrides."""
+        return frozenset(name for name in BEYOND_PAIRS if getattr(type(self), name) is not getattr(Encoding, name))
 
     def initialise(self, generators: Generators) -> None:
         """Initialize the learned parameters.
@@ -123,7 +133,9 @@ class Encoding(Sourced, nn.Module, ABC):
         """
         return h
 
-    def rotate(self, v: Float[Tensor, "E B T H d"], positions: Int[Tensor, "#E #B T"]) -> Float[Tensor, "E B T H d"]:
+    def rotate(
+        self, v: Float[Tensor, "E B T H d"], positions: Shaped[Tensor, "#E #B T *C"]
+    ) -> Float[Tensor, "E B T H d"]:
         """Rotate queries or keys by their positions.
 
         Args:
@@ -135,7 +147,7 @@ class Encoding(Sourced, nn.Module, ABC):
         """
         return v
 
-    def sharpen(self, positions: Int[Tensor, "#E #B T"]) -> Float[Tensor, "#E #B T"] | None:
+    def sharpen(self, positions: Shaped[Tensor, "#E #B T *C"]) -> Float[Tensor, "#E #B T"] | None:
         """Return the factor for each query's attention logits.
 
         Args:
@@ -147,7 +159,7 @@ class Encoding(Sourced, nn.Module, ABC):
         return None
 
     def bias(
-        self, query: Int[Tensor, "#E #B Q 1"], key: Int[Tensor, "#E #B Q K"]
+        self, query: Shaped[Tensor, "#E #B Q 1 *C"], key: Shaped[Tensor, "#E #B Q K *C"]
     ) -> Float[Tensor, "#E #B H Q K"] | None:
         """Return what to add to attention logits.
 
@@ -161,7 +173,7 @@ class Encoding(Sourced, nn.Module, ABC):
         return None
 
     def relative(
-        self, query: Int[Tensor, "#E #B Q 1"], key: Int[Tensor, "#E #B Q K"]
+        self, query: Shaped[Tensor, "#E #B Q 1 *C"], key: Shaped[Tensor, "#E #B Q K *C"]
     ) -> Float[Tensor, "#E #B 1 Q K"] | None:
         """Compute the relative positions that ``products`` takes, once for all layers.
 
@@ -188,6 +200,41 @@ class Encoding(Sourced, nn.Module, ABC):
             The terms: a factor for each logit, and the queries and keys whose inner products it multiplies.
         """
         raise NotImplementedError
+
+    def locate(
+        self, h: Float[Tensor, "E B T D"], positions: Int[Tensor, "#E #B T"], add_up: AddUp
+    ) -> Shaped[Tensor, "#E #B T *C"]:
+        """Return what takes the place of positions in the other hooks of a layer, but ``embed``.
+
+        Tokens may be mixed by ``add_up`` alone: a row may hold several texts, and the prefixes of one.
+
+        Args:
+            h: The hidden states that attention of this layer reads.
+            positions: The position of each token.
+            add_up: Function that adds up numbers [E, B, T, *C] along each text: it returns for each token the sum over
+                the tokens up to itself.
+
+        Returns:
+            A number for each token, or an array of C of them, such as one for each head. Hooks that take the positions
+            of a query and its keys then get [E, B, Q, 1, *C] and [E, B, Q, K, *C].
+        """
+        return positions
+
+    def adjust(
+        self, logits: Float[Tensor, "E B H Q K"], q: Float[Tensor, "E B H Q d"], mask: Bool[Tensor, "*#rows Q K"]
+    ) -> Float[Tensor, "E B H Q K"]:
+        """Return the attention logits of each query, given all of them.
+
+        Args:
+            logits: The scaled logits, ``bias`` included. Keys are in the order of the text, and the last that a query
+                sees is its own token.
+            q: Queries of each head, rotated by ``rotate`` and multiplied by the logit scale.
+            mask: True where a query sees a key. Logits of other keys do not matter, but they are there.
+
+        Returns:
+            The logits that the mask and softmax apply to.
+        """
+        return logits
 
 
 def add_products(terms: Iterable[Term], multiply: Callable[[Tensor, Tensor], Tensor]) -> Float[Tensor, "*N Q K"]:
