@@ -7,7 +7,7 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin
 
 from experiments.papers import papers
-from synthlab.models.encodings.base import Encoding
+from synthlab.models.encodings.base import HOOKS, Encoding
 from synthlab.runs.comments import comments_of_member, find_group_files
 from synthlab.runs.conf_files import families, run_type, tasks_of
 
@@ -25,8 +25,6 @@ GROUPS = {
     "models": "model",
     "protocols": "protocol",
 }
-# What an encoding does to a forward pass.
-HOOKS = ("embed", "rotate", "sharpen", "bias", "relative", "products", "locate", "adjust")
 STANDS_FOR = re.compile(r".*: conf/encoding/(\w+)\.yaml")
 
 

@@ -1,6 +1,7 @@
 """Construction of a run's models, the extension of their encoding, and their adapters."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from torch import nn
@@ -12,8 +13,8 @@ from synthlab.language.languages import TASKS
 from synthlab.language.run import LanguageRun
 from synthlab.models.building import build_ensemble
 from synthlab.models.encodings import ENCODINGS
-from synthlab.models.encodings.base import Dims, Encoding
-from synthlab.models.language_model import MODELS
+from synthlab.models.encodings.base import Encoding
+from synthlab.models.language_model import MODELS, LanguageModel
 from synthlab.positions.samplers import SAMPLERS
 from synthlab.rng import stream
 from synthlab.runs.registry import Registry
@@ -32,9 +33,10 @@ GROUPS: dict[str, Registry[Any]] = {
 def build_extension(configs: Sequence[LanguageRun]) -> Encoding:
     """Initialize the extension of runs of one shape, as one ensemble. Raises InputError."""
     first = configs[0]
-    dims = Dims(first.model["width"], first.model["heads"], len(configs))
+    make = partial(ENCODINGS.build, first.extension or {}, field="extension")
+    sizes = {key: value for key, value in first.model.items() if key != "name"}
     try:
-        extension = ENCODINGS.build(first.extension or {}, dims, field="extension")
+        extension = LanguageModel.fit_encoding(make, len(configs), **sizes)
     except InputError as error:  # the encoding cannot name the config group
         raise InputError(*(line.replace("encoding.", "extension.") for line in error.lines)) from None
     extension.initialise([stream(config.weight_seed, "extension") for config in configs])

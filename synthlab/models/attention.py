@@ -10,7 +10,7 @@ width. Hook points are named as in TransformerLens (Nanda and Bloom, 2022) where
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -60,7 +60,7 @@ class Causal:
     @cached_property
     def locates(self) -> bool:
         """True if the encoding makes positions of the hidden states of each layer."""
-        return "locate" in self.encoding.beyond_pairs
+        return "locate" in self.encoding.hooks
 
     def locate(self, h: Float[Tensor, "E B T D"]) -> "Causal":
         """Return the layout of a layer whose attention reads ``h``, with the positions that the encoding makes of h."""
@@ -127,7 +127,7 @@ class Causal:
     @cached_property
     def adjusts(self) -> bool:
         """True if the encoding adjusts logits, given all those of a query."""
-        return "adjust" in self.encoding.beyond_pairs
+        return "adjust" in self.encoding.hooks
 
     @cached_property
     def added(self) -> Float[Tensor, "*rows Q K"]:
@@ -143,6 +143,12 @@ class Causal:
         is_constant = self.bias is None or not self.bias.requires_grad
         is_plain = type(self.encoding).products is Encoding.products
         return is_constant and is_plain and not self.adjusts and self.mask.shape[-1] >= FUSED_FROM
+
+
+def lay_out_layers(encodings: Sequence[Encoding], build: Callable[[Encoding], Causal]) -> list[Causal]:
+    """Return the layout of each layer, given its encoding; ``build`` makes that of each encoding, once."""
+    built = {each: build(each) for each in dict.fromkeys(encodings)}
+    return [built[each] for each in encodings]
 
 
 def causal_mask(length: int, device: torch.device) -> Bool[Tensor, "T T"]:

@@ -9,6 +9,7 @@ column of its own, the query's token: K = P + 1. An EOS needs that column; BOS a
 their own column is masked.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -16,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from synthlab.models.attention import Causal
+from synthlab.models.attention import Causal, lay_out_layers
 from synthlab.models.encodings.base import Encoding
 
 BOS, EOS = 2, 3
@@ -50,19 +51,24 @@ class Packed(Causal):
 
 
 def lay_out(
-    x: Int[Tensor, "*B L"], positions: Int[Tensor, "*B N"] | None, encoding: Encoding, blocks: int
+    x: Int[Tensor, "*B L"], positions: Int[Tensor, "*B N"] | None, encodings: Sequence[Encoding]
 ) -> list[Causal]:
-    """Lay out packed rows for the last ``blocks`` blocks; in the very last, the readouts are the only queries.
+    """Lay out packed rows for the last layers, given their encodings; in the very last, readouts are the only queries.
 
     ``positions`` are those of BOS, x1..xL and the last EOS; None for 0..L + 1.
     """
-    if not blocks:
+    if not encodings:
         return []
     length = x.shape[-1]
     places = pack_positions(length, positions, x.device)
-    packed: Causal = Packed(encoding, places, mask_packed(length, x.device))
-    packed = packed if packed.locates else packed.encode(places, places)
-    return [packed] * (blocks - 1) + [packed.only_last(length)]
+    mask = mask_packed(length, x.device)
+
+    def build(encoding: Encoding) -> Causal:
+        packed = Packed(encoding, places, mask)
+        return packed if packed.locates else packed.encode(places, places)
+
+    *others, last = lay_out_layers(encodings, build)
+    return [*others, last.only_last(length)]
 
 
 def with_ends(x: Int[Tensor, "B L"]) -> Int[Tensor, "B L+2"]:

@@ -43,8 +43,9 @@ def read(
     if positions is None:
         positions = torch.arange(tokens.shape[1], device=tokens.device).expand(tokens.shape)
     h = model.encoding.embed(model.token_embeddings[:1, tokens], positions[None])[0]  # B T D
-    for block in model.blocks:
-        attended = attend(block.attention, normalize(block.pre1, h), positions[None], model.encoding)
+    for layer, block in enumerate(model.blocks):
+        encoding = model.encoding.at_layer(layer)
+        attended = attend(block.attention, normalize(block.pre1, h), positions[None], encoding)
         h = normalize(block.post1, h + attended)
         h = normalize(block.post2, h + feed_forward(block.mlp, normalize(block.pre2, h)))
     h = normalize(model.norm, h)

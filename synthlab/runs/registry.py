@@ -70,8 +70,11 @@ class Registry(dict[str, type[Member]], Generic[Member]):
             more = f"; {describe_call(member, self.call)}" if ":" in name else ""
             raise InputError(*(f"{line}{more * line.endswith(MISSING)}" for line in error.lines)) from None
         for key, value in arguments.items():
-            if isinstance(value, Mapping) and "name" in value:  # a member, such as the inner encoding of another
+            if _is_member(value):  # such as the inner encoding of another
                 arguments[key] = self.complete(value, f"{field}.{key}")
+            elif isinstance(value, list) and all(map(_is_member, cast(list[Any], value))):  # such as encodings by layer
+                members = enumerate(cast(list[Any], value))
+                arguments[key] = [self.complete(each, f"{field}.{key}.{place}") for place, each in members]
         return arguments
 
     def complete(self, config: Any, field: str | None = None) -> dict[str, Any]:
@@ -95,6 +98,10 @@ class Registry(dict[str, type[Member]], Generic[Member]):
         if ":" in name:
             check_call(field or self.group, name, member, self.call, *args, **arguments)
         return member(*args, **arguments)
+
+
+def _is_member(value: Any) -> bool:
+    return isinstance(value, Mapping) and "name" in value
 
 
 def complete_members(registries: Mapping[str, Registry[Any]], given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

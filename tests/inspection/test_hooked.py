@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from support.models import KINDS, LENGTH, model, symbols
+from support.models import LENGTH, PAIRS, model, symbols
 from synthlab.inspection.hooked import HookedTransformer, added_logits, run_with_cache
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.packing import with_ends
@@ -15,8 +15,7 @@ TOKENS = with_ends(symbols()[0])
 SEEN = torch.ones(LENGTH + 2, LENGTH + 2, dtype=torch.bool).tril()
 
 
-@pytest.mark.parametrize("name", ENCODINGS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("name", "kind"), PAIRS)
 def test_outputs_are_those_of_the_reference_with_hooks_and_without(name, kind):
     net, positions = model(name, attention=kind).double(), torch.arange(LENGTH + 2).expand(5, -1) * 2
     for places in (None, positions):

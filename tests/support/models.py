@@ -24,6 +24,10 @@ def build(name: str, dims: Dims = DIMS, **changed) -> Encoding:
     return encoding
 
 
+# Each encoding with each kind of attention that it can have.
+PAIRS = [(name, kind) for name in ENCODINGS for kind in KINDS if kind == "softmax" or not build(name).needs_softmax]
+
+
 def at(*positions: int) -> torch.Tensor:
     """Positions that all models and rows share."""
     return torch.tensor(positions).view(1, 1, -1)

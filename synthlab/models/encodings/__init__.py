@@ -1,6 +1,7 @@
 """The position encodings, by name. Their interface is ``base.Encoding``."""
 
 from synthlab.models.encodings.base import Encoding
+from synthlab.models.encodings.by_layer import ByLayer
 from synthlab.models.encodings.clex import CLEX
 from synthlab.models.encodings.extensions import EABF, NTK, PI, YaRN
 from synthlab.models.encodings.length_rope import DynamicNTK, LongRoPE
@@ -8,6 +9,7 @@ from synthlab.models.encodings.plain import T5, ALiBi, Learned, NoPE, Sinusoidal
 from synthlab.models.encodings.randomized import Randomized
 from synthlab.models.encodings.relative_maps import DualChunk, LeakyReRoPE, ReRoPE, SelfExtend
 from synthlab.models.encodings.rope import PartialRoPE, RoPE
+from synthlab.models.encodings.window import Window
 from synthlab.runs.registry import Registry
 
 ENCODINGS = Registry(
@@ -33,6 +35,8 @@ ENCODINGS = Registry(
         "sinusoidal": Sinusoidal,
         "t5": T5,
         "randomized": Randomized,
+        "window": Window,
+        "by_layer": ByLayer,
     },
     call="Class(dims, /, **settings)",
 )

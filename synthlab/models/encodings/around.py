@@ -1,22 +1,30 @@
 """The base class of encodings that wrap another encoding."""
 
-from synthlab.models.encodings.base import BEYOND_PAIRS, Encoding
+from synthlab.errors import InputError
+from synthlab.models.encodings.base import HOOKS, Encoding
+from synthlab.models.encodings.by_layer import Layered
 
 
 class Around(Encoding):
     """A wrapper around another encoding: every hook calls that of ``inner`` unless a subclass overrides it.
 
-    A subclass that changes the positions themselves overrides ``positions``, ``longest`` and ``draws_positions``.
+    A subclass that changes the positions themselves overrides ``positions``, ``longest``, ``draws_positions`` and
+    ``at_layer``. Raises InputError for an inner encoding that differs by layer if a subclass does not override that.
     """
 
     def __init__(self, inner: Encoding):
         super().__init__()
-        self.inner = inner
+        if isinstance(inner, Layered) and type(self).at_layer is Encoding.at_layer:
+            raise InputError("encoding.inner=by_layer: must be one for all layers; choose encoding=by_layer around it")
+        self.inner, self.for_each_layer = inner, inner.for_each_layer
 
     @property
-    def beyond_pairs(self):
-        own = [name for name in BEYOND_PAIRS if getattr(type(self), name) is not getattr(Around, name)]
-        return self.inner.beyond_pairs.union(own)
+    def hooks(self):
+        return self.inner.hooks.union(name for name in HOOKS if getattr(type(self), name) is not getattr(Around, name))
+
+    @property
+    def needs_softmax(self):
+        return self.inner.needs_softmax or super().needs_softmax
 
     def initialise(self, generators):
         self.inner.initialise(generators)

@@ -30,16 +30,19 @@ class Dims(NamedTuple):
         width: D, the width of the residual stream.
         heads: H, the attention heads, which share the width.
         models: E, the number of models in the ensemble.
+        depth: The number of layers.
     """
 
     width: int
     heads: int
     models: int = 1
+    depth: int = 1
 
 
 Term = tuple[Tensor, Tensor, Tensor]  # factors, queries, keys: see ``Encoding.products``
 AddUp = Callable[[Tensor], Tensor]  # see ``Encoding.locate``
-BEYOND_PAIRS = ("locate", "adjust")  # hooks that see more than the positions of a query and a key
+HOOKS = ("embed", "rotate", "sharpen", "bias", "relative", "products", "locate", "adjust")
+SEEING = {"locate", "adjust"}  # hooks that see more than the positions of a query and a key
 
 
 class Encoding(Sourced, nn.Module, ABC):
@@ -73,6 +76,8 @@ class Encoding(Sourced, nn.Module, ABC):
 
     # True for random positions, which ``positions`` draws for each text, in training and in tests.
     draws_positions = False
+    # True if each layer has an encoding of its own, with its own parameters; else one serves all layers.
+    for_each_layer = False
 
     def __init__(self, dims: Dims | None = None, /):
         super().__init__()
@@ -83,9 +88,18 @@ class Encoding(Sourced, nn.Module, ABC):
         return not self.draws_positions and self.alike_up_to(1) == math.inf
 
     @property
-    def beyond_pairs(self) -> frozenset[str]:
-        """Those of the hooks ``BEYOND_PAIRS`` that this encoding overrides."""
-        return frozenset(name for name in BEYOND_PAIRS if getattr(type(self), name) is not getattr(Encoding, name))
+    def hooks(self) -> frozenset[str]:
+        """The names of the hooks that this encoding overrides."""
+        return frozenset(name for name in HOOKS if getattr(type(self), name) is not getattr(Encoding, name))
+
+    @property
+    def needs_softmax(self) -> bool:
+        """True if linear attention cannot use this encoding."""
+        return "adjust" in self.hooks
+
+    def at_layer(self, layer: int) -> "Encoding":
+        """Return the encoding of a layer, counted from 0."""
+        return self
 
     def initialise(self, generators: Generators) -> None:
         """Initialize the learned parameters.
