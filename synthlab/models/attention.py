@@ -130,6 +130,11 @@ class Causal:
         return "adjust" in self.encoding.hooks
 
     @cached_property
+    def weighs(self) -> bool:
+        """True if the encoding makes weights of logits in place of softmax."""
+        return "weigh" in self.encoding.hooks
+
+    @cached_property
     def added(self) -> Float[Tensor, "*rows Q K"]:
         """Logit offsets: the bias, and minus infinity where the mask is False."""
         masked = mask_as_logits(self.mask, torch.get_default_dtype())
@@ -142,7 +147,7 @@ class Causal:
         """
         is_constant = self.bias is None or not self.bias.requires_grad
         is_plain = type(self.encoding).products is Encoding.products
-        return is_constant and is_plain and not self.adjusts and self.mask.shape[-1] >= FUSED_FROM
+        return is_constant and is_plain and not self.adjusts and not self.weighs and self.mask.shape[-1] >= FUSED_FROM
 
 
 def lay_out_layers(encodings: Sequence[Encoding], build: Callable[[Encoding], Causal]) -> list[Causal]:
@@ -196,7 +201,8 @@ class Attention(nn.Module):
             content = self.score(layout.by_head(q), layout.by_head(k), plain)
             scores = content + self.hook_position_scores(scores - content)
         scores = self.mask(self.hook_unmasked_scores(scores), layout.mask)
-        pattern = self.normalize(self.hook_attn_scores(layout.by_text(scores, self)))
+        scores = self.hook_attn_scores(layout.by_text(scores, self))
+        pattern = layout.encoding.weigh(scores) if layout.weighs else self.normalize(scores)
         return layout.put_out(self.hook_pattern(pattern), v, self)
 
     def put_out(self, z: Float[Tensor, "*B Q H d"]) -> Float[Tensor, "*B Q D"]:
@@ -222,7 +228,7 @@ class Attention(nn.Module):
         q, k = encoding.rotate(q, own), encoding.rotate(k, layout.positions)
         logit_scale = encoding.sharpen(own)
         if logit_scale is not None:
-            q = q * logit_scale[..., None, None].to(q.dtype)
+            q = q * logit_scale[(..., *[None] * (q.dim() - logit_scale.dim()))].to(q.dtype)
         return self.hook_rot_q(q), self.hook_rot_k(k)
 
     def score(

@@ -62,7 +62,7 @@ def attend(
     q, k = encoding.rotate(q[None], positions)[0], encoding.rotate(k[None], positions)[0]
     scale = encoding.sharpen(positions)
     if scale is not None:
-        q = q * scale[0, :, :, None, None].to(q.dtype)
+        q = q * scale[0].view(*scale.shape[1:3], -1, 1).to(q.dtype)  # of each token, or each of its heads
     q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)  # B H T d
 
     query = positions.unsqueeze(3)
@@ -75,7 +75,7 @@ def attend(
     seen = torch.ones(h.shape[1], h.shape[1], dtype=torch.bool, device=h.device).tril()
     if attention.kind == "softmax":
         scores = encoding.adjust((scores / math.sqrt(q.shape[-1]) + offset)[None], q[None], seen)[0]
-        weights = scores.masked_fill(~seen, -math.inf).softmax(-1)
+        weights = encoding.weigh(scores.masked_fill(~seen, -math.inf)[None])[0]
     else:  # equation 6: divided by the number of tokens that are seen
         weights = (scores + offset) * seen / seen.sum(-1, keepdim=True)
     return apply(attention.output, (weights @ v).transpose(1, 2).flatten(-2))

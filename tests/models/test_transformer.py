@@ -51,7 +51,8 @@ def test_gradients_over_the_table_equal_those_without_it(name, depth, monkeypatc
     over = gradients()
     monkeypatch.setattr(transformer, "TABLE_LENGTH", 0)
     for a, b in zip(over, gradients(), strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5 * b.abs().max().item())
+        # FIRE's last bias shifts all logits of a head, so its gradient is 0 up to rounding.
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=max(1e-6, 1e-5 * b.abs().max().item()))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -15,6 +15,7 @@ LENGTH = 9
 KINDS, NORMS = ("softmax", "linear"), ("pre", "post", "none")
 # As the config files have them: a new encoding is tested by having one.
 ARGUMENTS = {name: composed(f"encoding={name}")["encoding"] for name in ENCODINGS}
+ARGUMENTS["cope"]["scale"] = 1.0  # at its default, zeros, it would do nothing
 DIMS = Dims(width=8, heads=2)
 
 

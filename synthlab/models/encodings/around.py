@@ -1,5 +1,8 @@
 """The base class of encodings that wrap another encoding."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from synthlab.errors import InputError
 from synthlab.models.encodings.base import HOOKS, Encoding
 from synthlab.models.encodings.by_layer import Layered
@@ -58,3 +61,11 @@ class Around(Encoding):
 
     def adjust(self, logits, q, mask):
         return self.inner.adjust(logits, q, mask)
+
+    def weigh(self, logits):
+        return self.inner.weigh(logits)
+
+    def check_positions(self, inner: Mapping[str, Any]) -> None:
+        """Raise InputError if ``inner`` locates tokens by hidden states, for a subclass that needs their positions."""
+        if "locate" in self.inner.hooks:
+            raise InputError(f"encoding.inner={inner['name']}: has no positions that another encoding could use")

@@ -6,8 +6,8 @@ inner products of rotated vectors. Each hook of the base class does nothing, so 
 tokens, from 0, and may differ between rows. ``embed``, ``rotate`` and ``sharpen`` act token by token: a row may hold
 several texts, one after the other.
 
-Two hooks see what the model computes: ``locate`` the hidden states of a layer, from which it makes what takes the place
-of positions there, and ``adjust`` all logits of a query.
+Three hooks see what the model computes: ``locate`` the hidden states of a layer, from which it makes what takes the
+place of positions there, ``adjust`` all logits of a query, and ``weigh`` makes attention weights of them.
 """
 
 import math
@@ -41,8 +41,8 @@ class Dims(NamedTuple):
 
 Term = tuple[Tensor, Tensor, Tensor]  # factors, queries, keys: see ``Encoding.products``
 AddUp = Callable[[Tensor], Tensor]  # see ``Encoding.locate``
-HOOKS = ("embed", "rotate", "sharpen", "bias", "relative", "products", "locate", "adjust")
-SEEING = {"locate", "adjust"}  # hooks that see more than the positions of a query and a key
+HOOKS = ("embed", "rotate", "sharpen", "bias", "relative", "products", "locate", "adjust", "weigh")
+SEEING = {"locate", "adjust", "weigh"}  # hooks that see more than the positions of a query and a key
 
 
 class Encoding(Sourced, nn.Module, ABC):
@@ -95,7 +95,7 @@ class Encoding(Sourced, nn.Module, ABC):
     @property
     def needs_softmax(self) -> bool:
         """True if linear attention cannot use this encoding."""
-        return "adjust" in self.hooks
+        return bool(self.hooks & {"adjust", "weigh"})
 
     def at_layer(self, layer: int) -> "Encoding":
         """Return the encoding of a layer, counted from 0."""
@@ -161,14 +161,14 @@ class Encoding(Sourced, nn.Module, ABC):
         """
         return v
 
-    def sharpen(self, positions: Shaped[Tensor, "#E #B T *C"]) -> Float[Tensor, "#E #B T"] | None:
+    def sharpen(self, positions: Shaped[Tensor, "#E #B T *C"]) -> Float[Tensor, "#E #B T *H"] | None:
         """Return the factor for each query's attention logits.
 
         Args:
             positions: The position of each query.
 
         Returns:
-            The logit scale of each query, a factor; None for 1.
+            The logit scale of each query, a factor, or one for each head; None for 1.
         """
         return None
 
@@ -249,6 +249,18 @@ class Encoding(Sourced, nn.Module, ABC):
             The logits that the mask and softmax apply to.
         """
         return logits
+
+    def weigh(self, logits: Float[Tensor, "E B H Q K"]) -> Float[Tensor, "E B H Q K"]:
+        """Return the attention weights of each query, by another function of its logits than softmax.
+
+        Args:
+            logits: The logits, minus infinity where a query does not see a key. Keys are in the order of the text, and
+                the last that a query sees is its own token.
+
+        Returns:
+            The weights by which values are summed; 0 where a query does not see a key.
+        """
+        return logits.softmax(-1)
 
 
 def add_products(terms: Iterable[Term], multiply: Callable[[Tensor, Tensor], Tensor]) -> Float[Tensor, "*N Q K"]:

@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 
-from synthlab.errors import InputError
 from synthlab.models.encodings.around import Around
 from synthlab.models.encodings.base import Dims
 from synthlab.runs.run import Tokens
@@ -25,8 +24,7 @@ class Window(Around):
         from synthlab.models.encodings import ENCODINGS  # not at the top: this module imports this class
 
         super().__init__(ENCODINGS.build(inner, dims, field="encoding.inner"))
-        if "locate" in self.inner.hooks:
-            raise InputError(f"encoding.inner={inner['name']}: makes positions of its own, which have no window")
+        self.check_positions(inner)
         self.width = width
 
     @property
