@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from synthlab.errors import InputError
-from synthlab.models.encodings.base import HOOKS, Encoding
+from synthlab.models.encodings.base import Encoding, find_hooks
 from synthlab.models.encodings.by_layer import Layered
 
 
@@ -23,7 +23,7 @@ class Around(Encoding):
 
     @property
     def hooks(self):
-        return self.inner.hooks.union(name for name in HOOKS if getattr(type(self), name) is not getattr(Around, name))
+        return self.inner.hooks | find_hooks(type(self), Around)
 
     @property
     def needs_softmax(self):

@@ -13,6 +13,7 @@ place of positions there, ``adjust`` all logits of a query, and ``weigh`` makes 
 import math
 from abc import ABC
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import NamedTuple, cast
 
 import torch
@@ -90,7 +91,7 @@ class Encoding(Sourced, nn.Module, ABC):
     @property
     def hooks(self) -> frozenset[str]:
         """The names of the hooks that this encoding overrides."""
-        return frozenset(name for name in HOOKS if getattr(type(self), name) is not getattr(Encoding, name))
+        return find_hooks(type(self), Encoding)
 
     @property
     def needs_softmax(self) -> bool:
@@ -261,6 +262,12 @@ class Encoding(Sourced, nn.Module, ABC):
             The weights by which values are summed; 0 where a query does not see a key.
         """
         return logits.softmax(-1)
+
+
+@cache
+def find_hooks(cls: type[Encoding], base: type[Encoding]) -> frozenset[str]:
+    """Return the names of the hooks that a class has and ``base`` has not, or has otherwise."""
+    return frozenset(name for name in HOOKS if getattr(cls, name) is not getattr(base, name))
 
 
 def add_products(terms: Iterable[Term], multiply: Callable[[Tensor, Tensor], Tensor]) -> Float[Tensor, "*N Q K"]:
