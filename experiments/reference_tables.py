@@ -2,11 +2,11 @@
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import NoneType, UnionType
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
-from synthlab.models.encodings.base import Encoding
+from synthlab.models.encodings.base import HOOKS, Encoding
 from synthlab.runs.comments import comments_of_member, find_group_files
 from synthlab.runs.conf_files import families, run_type, tasks_of
 
@@ -23,7 +23,6 @@ GROUPS = {
     "models": "model",
     "protocols": "protocol",
 }
-HOOKS = ("embed", "rotate", "sharpen", "bias", "relative", "products")  # what an encoding does to a forward pass
 
 
 def make_tables() -> dict[str, Rows]:
@@ -80,8 +79,10 @@ def _shape(annotation: Any) -> str:
     if isinstance(annotation, UnionType):
         return " or ".join("None" if each is NoneType else _shape(each) for each in get_args(annotation))
     if not hasattr(annotation, "dim_str"):
-        return "terms"
-    dimensions = ["..." if each.startswith("*") else each.lstrip("#") for each in annotation.dim_str.split()]
+        return "a function" if get_origin(annotation) is Callable else "terms"
+    # C is there only where hidden states locate tokens.
+    named = [each for each in annotation.dim_str.split() if each != "*C"]
+    dimensions = ["..." if each.startswith("*") else each.lstrip("#") for each in named]
     return f"[{', '.join(dimensions)}]"
 
 

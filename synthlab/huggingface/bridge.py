@@ -16,6 +16,7 @@ from torch import Tensor
 from synthlab.errors import InputError, describe_missing
 from synthlab.language.run import LanguageRun
 from synthlab.language.trained import TrainedLanguage
+from synthlab.models.attention import lay_out_layers
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.language_model import MODELS, LanguageModel, continue_text
@@ -149,8 +150,9 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
         if cache is None and (self.config.use_cache if use_cache is None else use_cache) and not self.training:
             cache = DynamicCache(config=self.config)
         is_token = self._is_token(input_ids, attention_mask, 0 if cache is None else cache.get_seq_length())
-        shared = continue_text(self.transformer.encoding, is_token, input_ids.shape[1])
-        tokens = [replace(shared, cache=_extension(cache, layer)) for layer in range(self.config.depth)]
+        encodings, new = self.transformer.encodings(), input_ids.shape[1]
+        shared = lay_out_layers(encodings, lambda encoding: continue_text(encoding, is_token, new))
+        tokens = [replace(each, cache=_extension(cache, layer)) for layer, each in enumerate(shared)]
         input_ids = input_ids.masked_fill(~is_token[:, -input_ids.shape[1] :], 0)
         outside = input_ids[(input_ids < 0) | (input_ids >= self.config.vocab_size)]
         if len(outside):
@@ -198,10 +200,10 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
 
     def _init_weights(self, module):
         # The weights are the run's. Loading clears what is not saved with them, such as the slopes of ALiBi.
-        if isinstance(module, Encoding):
-            fresh = dict(
-                _encoding(cast(SynthlabConfig, self.config), Dims(self.config.width, self.config.heads)).named_buffers()
-            )
+        if isinstance(module, Encoding) and module is self.transformer.encoding:
+            config = cast(SynthlabConfig, self.config)
+            sizes = {key: getattr(config, key) for key in SIZES}
+            fresh = dict(LanguageModel.fit_encoding(partial(_encoding, config), 1, **sizes).named_buffers())
             for name, values in module.named_buffers():
                 init.copy_(values, fresh[name])
 
@@ -298,7 +300,10 @@ def _encoding(config: SynthlabConfig, dims: Dims) -> Encoding:
     if name not in choices:
         allowed = f"must be an encoding of the lab whose positions are not drawn: {', '.join(choices)}"
         raise InputError(f"encoding={' '.join(show(name).split()):.{SHOWN}}: {allowed}")
-    return ENCODINGS.build(given, dims)
+    encoding = ENCODINGS.build(given, dims)
+    if "locate" in encoding.hooks:
+        raise InputError(f"encoding={name}: adds up states of all tokens, which a cache does not hold")
+    return encoding
 
 
 AutoConfig.register(SynthlabConfig.model_type, SynthlabConfig)

@@ -5,6 +5,7 @@ caches its latest models. This changes no number: training again gives the same 
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -16,8 +17,8 @@ from synthlab.language.objective import WindowLoss
 from synthlab.language.run import LanguageRun
 from synthlab.models.building import build_ensemble
 from synthlab.models.encodings import ENCODINGS
-from synthlab.models.encodings.base import Dims, Encoding
-from synthlab.models.language_model import MODELS
+from synthlab.models.encodings.base import Encoding
+from synthlab.models.language_model import MODELS, LanguageModel
 from synthlab.rng import stream
 from synthlab.training.loop import Observer, Training, train_ensemble
 
@@ -35,9 +36,10 @@ def build_models(configs: Sequence[LanguageRun]) -> nn.Module:
 def build_extension(configs: Sequence[LanguageRun]) -> Encoding:
     """Initialize the extension of runs of one shape, as one ensemble. Raises InputError."""
     first = configs[0]
-    dims = Dims(first.model["width"], first.model["heads"], len(configs))
+    make = partial(ENCODINGS.build, first.extension or {}, field="extension")
+    sizes = {key: value for key, value in first.model.items() if key != "name"}
     try:
-        extension = ENCODINGS.build(first.extension or {}, dims, field="extension")
+        extension = LanguageModel.fit_encoding(make, len(configs), **sizes)
     except InputError as error:  # the encoding cannot name the config group
         raise InputError(*(line.replace("encoding.", "extension.") for line in error.lines)) from None
     extension.initialise([stream(config.weight_seed, "extension") for config in configs])

@@ -10,13 +10,13 @@ width. Hook points are named as in TransformerLens (Nanda and Bloom, 2022) where
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -34,7 +34,8 @@ class Causal:
     """The plain layout: T tokens are queries and keys, or continue a text of K tokens whose last they are.
 
     Attributes:
-        positions: The position of each token.
+        encoding: The position encoding.
+        positions: The position of each token, or what the encoding puts in its place.
         mask: True where a query sees a key.
         bias: What the position encoding adds to the logits, or None.
         relative: The relative positions that the encoding's ``products`` takes, or None.
@@ -42,20 +43,44 @@ class Causal:
         first_query: Index of the first of the T tokens that is a query.
     """
 
-    positions: Int[Tensor, "*#B T"]
+    encoding: Encoding
+    positions: Shaped[Tensor, "#E #B T *C"]
     mask: Bool[Tensor, "*rows Q K"]
-    bias: Float[Tensor, "*#B H Q K"] | None
-    relative: Float[Tensor, "*#B 1 Q K"] | None
+    bias: Float[Tensor, "*#B H Q K"] | None = None
+    relative: Float[Tensor, "*#B 1 Q K"] | None = None
     cache: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None
     first_query: int = 0
 
     @classmethod
-    def build(cls, encoding: Encoding, positions: Int[Tensor, "*#B K"], mask: Bool[Tensor, "*rows T K"]) -> "Causal":
+    def build(cls, encoding: Encoding, positions: Int[Tensor, "#E #B K"], mask: Bool[Tensor, "*rows T K"]) -> "Causal":
         """Lay out the last T of K tokens, given the positions of all and which keys each sees."""
-        own = positions[..., -mask.shape[-2] :]
-        query = own.unsqueeze(-1)
-        key = positions.unsqueeze(-2).expand(*own.shape, -1)
-        return cls(own, mask, encoding.bias(query, key), encoding.relative(query, key))
+        layout = cls(encoding, positions[:, :, -mask.shape[-2] :], mask)
+        return layout if layout.locates else layout.encode(layout.positions, positions)
+
+    @cached_property
+    def locates(self) -> bool:
+        """True if the encoding makes positions of the hidden states of each layer."""
+        return "locate" in self.encoding.hooks
+
+    def locate(self, h: Float[Tensor, "E B T D"]) -> "Causal":
+        """Return the layout of a layer whose attention reads ``h``, with the positions that the encoding makes of h."""
+        positions = self.encoding.locate(h, self.positions, self.add_up)
+        return replace(self, positions=positions).encode(positions[:, :, self.first_query :], positions)
+
+    def encode(self, own: Shaped[Tensor, "#E #B Q *C"], positions: Shaped[Tensor, "#E #B K *C"]) -> "Causal":
+        """Return the layout with what the encoding makes of the positions of queries, ``own``, and of keys."""
+        query, key = self.pair(own, positions)
+        return replace(self, bias=self.encoding.bias(query, key), relative=self.encoding.relative(query, key))
+
+    def add_up(self, values: Float[Tensor, "E B T *C"]) -> Float[Tensor, "E B T *C"]:
+        """Return for each token the sum over the tokens of its text up to itself."""
+        return values.cumsum(2)
+
+    def pair(
+        self, own: Shaped[Tensor, "#E #B Q *C"], positions: Shaped[Tensor, "#E #B K *C"]
+    ) -> tuple[Shaped[Tensor, "#E #B Q 1 *C"], Shaped[Tensor, "#E #B Q K *C"]]:
+        """Return the position of each query, and those of its keys."""
+        return own.unsqueeze(3), positions.unsqueeze(2).expand(*own.shape[:3], *positions.shape[2:])
 
     def only_last(self, count: int) -> "Causal":
         """Return the same texts with their last ``count`` tokens as the only queries."""
@@ -64,30 +89,50 @@ class Causal:
         return replace(self, mask=self.mask[..., -count:, :], bias=bias, relative=relative, first_query=first)
 
     def attend(
-        self, block: "Block", h: Float[Tensor, "*B T D"], encoding: Encoding
+        self, block: "Block", h: Float[Tensor, "*B T D"]
     ) -> tuple[Float[Tensor, "*B Q D"], Float[Tensor, "*B Q D"]]:
         """Return the residual stream of the queries before attention, and what attention adds to it."""
-        return h[..., self.first_query :, :], block.attention(block.pre1(h), self, encoding)
+        return h[..., self.first_query :, :], block.attention(block.pre1(h), self)
 
     def by_head(self, values: Float[Tensor, "*B T H d"]) -> Float[Tensor, "*B H T d"]:
         """Arrange queries, keys or values by heads."""
         return values.transpose(-3, -2)
 
-    def by_token(self, heads: Float[Tensor, "*B H Q d"]) -> Float[Tensor, "*B Q H d"]:
-        """Arrange the outputs of heads by tokens."""
-        return heads.transpose(-3, -2)
-
     def products(self, q: Float[Tensor, "*B H Q p"], k: Float[Tensor, "*B H K p"]) -> Float[Tensor, "*B H Q K"]:
         """Multiply each query by its keys."""
         return q @ k.mT
+
+    def by_text(self, logits: Float[Tensor, "*B H Q K"], attention: "Attention") -> Float[Tensor, "*B H Q K"]:
+        """Return masked logits as softmax takes them: those of the queries of each text."""
+        return logits
 
     def mix(self, weights: Float[Tensor, "*B H Q K"], v: Float[Tensor, "*B H K d"]) -> Float[Tensor, "*B H Q d"]:
         """Sum the values that each query sees, by its attention weights."""
         return weights @ v
 
+    def put_out(
+        self, weights: Float[Tensor, "*B H Q K"], v: Float[Tensor, "*B H T d"], attention: "Attention"
+    ) -> Float[Tensor, "... D"]:
+        """Return the attention output of each query, by its attention weights."""
+        return attention.put_out(self.by_token(self.mix(weights, v)))
+
+    def by_token(self, heads: Float[Tensor, "*B H Q d"]) -> Float[Tensor, "*B Q H d"]:
+        """Arrange the outputs of heads by tokens."""
+        return heads.transpose(-3, -2)
+
     def count_keys(self) -> Int[Tensor, "*rows Q 1"]:
         """Count the keys that each query sees."""
         return self.mask.sum(-1, keepdim=True)
+
+    @cached_property
+    def adjusts(self) -> bool:
+        """True if the encoding adjusts logits, given all those of a query."""
+        return "adjust" in self.encoding.hooks
+
+    @cached_property
+    def weighs(self) -> bool:
+        """True if the encoding makes weights of logits in place of softmax."""
+        return "weigh" in self.encoding.hooks
 
     @cached_property
     def added(self) -> Float[Tensor, "*rows Q K"]:
@@ -95,14 +140,20 @@ class Causal:
         masked = mask_as_logits(self.mask, torch.get_default_dtype())
         return masked if self.bias is None else masked + self.bias
 
-    def can_fuse(self, encoding: Encoding) -> bool:
+    def can_fuse(self) -> bool:
         """Return True if PyTorch's fused attention applies to these texts and is worth its start-up.
 
         It applies where logits are inner products plus a constant.
         """
         is_constant = self.bias is None or not self.bias.requires_grad
-        is_plain = type(encoding).products is Encoding.products
-        return is_constant and is_plain and self.mask.shape[-1] >= FUSED_FROM
+        is_plain = type(self.encoding).products is Encoding.products
+        return is_constant and is_plain and not self.adjusts and not self.weighs and self.mask.shape[-1] >= FUSED_FROM
+
+
+def lay_out_layers(encodings: Sequence[Encoding], build: Callable[[Encoding], Causal]) -> list[Causal]:
+    """Return the layout of each layer, given its encoding; ``build`` makes that of each encoding, once."""
+    built = {each: build(each) for each in dict.fromkeys(encodings)}
+    return [built[each] for each in encodings]
 
 
 def causal_mask(length: int, device: torch.device) -> Bool[Tensor, "T T"]:
@@ -118,6 +169,8 @@ def mask_as_logits(mask: Bool[Tensor, "..."], dtype: torch.dtype) -> Float[Tenso
 class Attention(nn.Module):
     """Multi-head attention: softmax, or linear with logits divided by the number of keys seen (equation 6)."""
 
+    CALLED = "attn"
+
     def __init__(self, models: int, width: int, heads: int, kind: Kind):
         super().__init__()
         self.heads, self.kind = heads, kind
@@ -130,25 +183,31 @@ class Attention(nn.Module):
         self.hook_attn_scores, self.hook_pattern = HookPoint(), HookPoint()
         self.hook_z, self.hook_result = HookPoint(), HookPoint()
 
-    def forward(self, h: Float[Tensor, "*B T D"], layout: Causal, encoding: Encoding) -> Float[Tensor, "*B Q D"]:
+    def forward(self, h: Float[Tensor, "*B T D"], layout: Causal) -> Float[Tensor, "... Q D"]:
         """Return the attention output of each query."""
+        if layout.locates:
+            layout = layout.locate(h)
         q, k, v = self.project(h, layout)  # *B Q H d, *B T H d, *B T H d
-        rot_q, rot_k = self.rotate(q, k, layout, encoding)
+        rot_q, rot_k = self.rotate(q, k, layout)
         rot_q, rot_k, v = (layout.by_head(each) for each in (rot_q, rot_k, v))  # *B H Q d, *B H T d, *B H T d
         if layout.cache is not None:
             rot_k, v = layout.cache(rot_k, v)  # *B H K d
-        if self.kind == "softmax" and layout.can_fuse(encoding) and not self.is_watched():
+        if self.kind == "softmax" and layout.can_fuse() and not self.is_watched():
             heads = attend_fused(rot_q, rot_k, v, layout.added)  # *B H Q d
-        else:
-            scores = self.score(rot_q, rot_k, layout, encoding)  # *B H Q K
-            if self.hook_position_scores.is_watched:
-                plain = replace(layout, bias=None, relative=None)
-                content = self.score(layout.by_head(q), layout.by_head(k), plain, encoding)
-                scores = content + self.hook_position_scores(scores - content)
-            scores = self.mask(self.hook_unmasked_scores(scores), layout.mask)
-            pattern = self.hook_pattern(self.normalize(self.hook_attn_scores(scores)))
-            heads = layout.mix(pattern, v)
-        z = self.hook_z(layout.by_token(heads))  # *B Q H d
+            return self.put_out(layout.by_token(heads))
+        scores = self.score(rot_q, rot_k, layout)  # *B H Q K
+        if self.hook_position_scores.is_watched:
+            plain = replace(layout, encoding=Encoding(), bias=None, relative=None)
+            content = self.score(layout.by_head(q), layout.by_head(k), plain)
+            scores = content + self.hook_position_scores(scores - content)
+        scores = self.mask(self.hook_unmasked_scores(scores), layout.mask)
+        scores = self.hook_attn_scores(layout.by_text(scores, self))
+        pattern = layout.encoding.weigh(scores) if layout.weighs else self.normalize(scores)
+        return layout.put_out(self.hook_pattern(pattern), v, self)
+
+    def put_out(self, z: Float[Tensor, "*B Q H d"]) -> Float[Tensor, "*B Q D"]:
+        """Return the output of the values that each head has summed."""
+        z = self.hook_z(z)
         if self.hook_result.is_watched:
             return self.hook_result(self.output.contributions(z)).sum(-2) + self.output.bias
         return self.output(z.flatten(-2))
@@ -162,18 +221,18 @@ class Attention(nn.Module):
         return self.hook_q(q), self.hook_k(k), self.hook_v(v)
 
     def rotate(
-        self, q: Float[Tensor, "*B Q H d"], k: Float[Tensor, "*B T H d"], layout: Causal, encoding: Encoding
+        self, q: Float[Tensor, "*B Q H d"], k: Float[Tensor, "*B T H d"], layout: Causal
     ) -> tuple[Float[Tensor, "*B Q H d"], Float[Tensor, "*B T H d"]]:
         """Rotate queries and keys by their positions, and multiply each query by its logit scale."""
-        own = layout.positions[..., layout.first_query :]
+        encoding, own = layout.encoding, layout.positions[:, :, layout.first_query :]
         q, k = encoding.rotate(q, own), encoding.rotate(k, layout.positions)
         logit_scale = encoding.sharpen(own)
         if logit_scale is not None:
-            q = q * logit_scale[..., None, None].to(q.dtype)
+            q = q * logit_scale[(..., *[None] * (q.dim() - logit_scale.dim()))].to(q.dtype)
         return self.hook_rot_q(q), self.hook_rot_k(k)
 
     def score(
-        self, q: Float[Tensor, "*B H Q d"], k: Float[Tensor, "*B H T d"], layout: Causal, encoding: Encoding
+        self, q: Float[Tensor, "*B H Q d"], k: Float[Tensor, "*B H T d"], layout: Causal
     ) -> Float[Tensor, "*B H Q K"]:
         """Return the logits q . k / sqrt(d) + bias, or (q . k + bias) / n for linear attention, before masking.
 
@@ -183,11 +242,13 @@ class Attention(nn.Module):
         if layout.relative is None:
             logits = layout.products(q, k)
         else:
-            logits = add_products(encoding.products(q, k, layout.relative), layout.products)
+            logits = add_products(layout.encoding.products(q, k, layout.relative), layout.products)
         if self.kind == "softmax":
             logits = logits * q.shape[-1] ** -0.5
         if layout.bias is not None:
             logits = logits + layout.bias
+        if layout.adjusts:
+            logits = layout.encoding.adjust(logits, q, layout.mask)
         return logits if self.kind == "softmax" else logits / layout.count_keys()
 
     def mask(self, logits: Float[Tensor, "..."], mask: Bool[Tensor, "..."]) -> Float[Tensor, "..."]:
@@ -232,8 +293,8 @@ class Block(nn.Module):
         self.hook_resid_pre, self.hook_resid_mid, self.hook_resid_post = HookPoint(), HookPoint(), HookPoint()
         self.hook_attn_out, self.hook_mlp_out = HookPoint(), HookPoint()
 
-    def forward(self, h: Float[Tensor, "*B T D"], layout: Causal, encoding: Encoding) -> Float[Tensor, "... Q D"]:
+    def forward(self, h: Float[Tensor, "*B T D"], layout: Causal) -> Float[Tensor, "... Q D"]:
         """Return the residual stream of the queries after this block."""
-        h, attended = layout.attend(self, self.hook_resid_pre(h), encoding)
+        h, attended = layout.attend(self, self.hook_resid_pre(h))
         h = self.hook_resid_mid(self.post1(h + self.hook_attn_out(attended)))
         return self.hook_resid_post(self.post2(h + self.hook_mlp_out(self.mlp(self.pre2(h)))))

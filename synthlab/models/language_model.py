@@ -1,10 +1,12 @@
 """The lab's Transformer as a language model: logits of the next token at every token."""
 
+from typing import cast
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from synthlab.models.attention import Causal, causal_mask
+from synthlab.models.attention import Causal, causal_mask, lay_out_layers
 from synthlab.models.encodings.base import Encoding
 from synthlab.models.layers import Linear, call_each
 from synthlab.models.ragged import Ragged
@@ -39,8 +41,10 @@ class LanguageModel(Decoder):
 
         This is ``forward`` for an ensemble of one.
         """
-        layout = Ragged.of(self.encoding, count_up(x) if positions is None else positions, sizes)
-        return layout.spread(self.decode(layout.flatten(x), [layout] * len(self.blocks)))
+        places = count_up(x) if positions is None else positions
+        layouts = lay_out_layers(self.encodings(), lambda encoding: Ragged.of(encoding, places, sizes))
+        first = cast(Ragged, layouts[0])
+        return first.spread(self.decode(first.flatten(x), layouts))
 
 
 class ReferenceLanguageModel(Decoder):

@@ -112,10 +112,14 @@ def _measure(model: nn.Module, symbols: int) -> dict[str, float]:
 
 def _find_differences(model: nn.Module, symbols: int) -> dict[str, float]:
     found: dict[str, float] = {}
-    for says, expected, given in _compare(model, symbols):
-        missed_by = float((given - expected).abs().max() / expected.abs().max().clamp(min=1e-30))
-        if missed_by == missed_by:
-            found[says] = max(found.get(says, 0.0), missed_by)
+    try:
+        for says, expected, given in _compare(model, symbols):
+            missed_by = float((given - expected).abs().max() / expected.abs().max().clamp(min=1e-30))
+            if missed_by == missed_by:
+                found[says] = max(found.get(says, 0.0), missed_by)
+    except Exception:  # it may work in one layout and fail in another: a law that is broken in the one counts
+        if max(found.values(), default=0.0) <= ROUNDING:
+            raise
     return found
 
 
@@ -136,9 +140,9 @@ def _compare(model: nn.Module, symbols: int) -> Iterator[tuple[str, Tensor, Tens
     if not isinstance(model, Transformer):
         yield says, model(x[..., :CUT], None)[:, :, :CUT], whole[:, :, :CUT]
     else:
-        packed = model(x, torch.arange(length + ENDS).expand(1, ROWS, -1))  # without the table of unique tokens
         alone = predict_prefixes(model, x[0])[None]
         yield says, alone, whole
+        packed = model(x, torch.arange(length + ENDS).expand(1, ROWS, -1))  # without the table of unique tokens
         yield says, alone, packed
     if takes_shortcuts(model):
         sizes = torch.tensor([[length, CUT, length]])

@@ -108,8 +108,24 @@ class HookPoint(nn.Identity):
         return super().__call__(values.squeeze(0)).unsqueeze(0) if self._forward_hooks else values
 
 
+def name_hook_points(module: nn.Module, place: str = "") -> None:
+    """Name the hook points of a module after the modules that they are in, as TransformerLens calls these.
+
+    A module is called as its attribute in the one around it, or by its class's ``CALLED``; "" for no name of its own.
+    """
+    for key, child in module.named_children():
+        if isinstance(child, HookPoint):
+            child.name = place + key
+            module.__dict__[key] = child  # found faster than among submodules, in each step
+        else:
+            called = getattr(child, "CALLED", key)
+            name_hook_points(child, f"{place}{called}." if called else place)
+
+
 class GELU(nn.GELU):
     """The nonlinearity of an MLP, between two hook points."""
+
+    CALLED = ""
 
     def __init__(self):
         super().__init__()

@@ -9,6 +9,7 @@ column of its own, the query's token: K = P + 1. An EOS needs that column; BOS a
 their own column is masked.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -16,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from synthlab.models.attention import Causal
+from synthlab.models.attention import Causal, lay_out_layers
 from synthlab.models.encodings.base import Encoding
 
 BOS, EOS = 2, 3
@@ -28,8 +29,16 @@ ENDS = 2  # tokens added to the symbols of a sequence: BOS and EOS
 class Packed(Causal):
     """The packed layout: the last of the K columns is the query's own token."""
 
-    def can_fuse(self, encoding: Encoding) -> bool:
+    def can_fuse(self) -> bool:
         return False  # each query has its own last column
+
+    def pair(self, own, positions):
+        query, prefix = own.unsqueeze(3), positions[:, :, None, : self.mask.shape[-1] - 1]
+        return query, torch.cat((prefix.expand(*own.shape[:3], *prefix.shape[3:]), query), 3)
+
+    def add_up(self, values: Float[Tensor, "E B T *C"]) -> Float[Tensor, "E B T *C"]:
+        sums, readouts = values[:, :, : self.mask.shape[-1] - 1].cumsum(2), values[:, :, self.mask.shape[-1] - 1 :]
+        return torch.cat((sums, sums[:, :, 1:] + readouts), 2)  # the first EOS follows the first symbol
 
     def products(self, q: Float[Tensor, "*B H Q p"], k: Float[Tensor, "*B H T p"]) -> Float[Tensor, "*B H Q K"]:
         prefix = self.mask.shape[-1] - 1
@@ -42,21 +51,24 @@ class Packed(Causal):
 
 
 def lay_out(
-    x: Int[Tensor, "*B L"], positions: Int[Tensor, "*B N"] | None, encoding: Encoding, blocks: int
+    x: Int[Tensor, "*B L"], positions: Int[Tensor, "*B N"] | None, encodings: Sequence[Encoding]
 ) -> list[Causal]:
-    """Lay out packed rows for the last ``blocks`` blocks; in the very last, the readouts are the only queries.
+    """Lay out packed rows for the last layers, given their encodings; in the very last, readouts are the only queries.
 
     ``positions`` are those of BOS, x1..xL and the last EOS; None for 0..L + 1.
     """
-    if not blocks:
+    if not encodings:
         return []
     length = x.shape[-1]
     places = pack_positions(length, positions, x.device)
-    query = places.unsqueeze(-1)
-    key = torch.cat((places[..., None, : length + 1].expand(*places.shape, -1), query), -1)
     mask = mask_packed(length, x.device)
-    packed: Causal = Packed(places, mask, encoding.bias(query, key), encoding.relative(query, key))
-    return [packed] * (blocks - 1) + [packed.only_last(length)]
+
+    def build(encoding: Encoding) -> Causal:
+        packed = Packed(encoding, places, mask)
+        return packed if packed.locates else packed.encode(places, places)
+
+    *others, last = lay_out_layers(encodings, build)
+    return [*others, last.only_last(length)]
 
 
 def with_ends(x: Int[Tensor, "B L"]) -> Int[Tensor, "B L+2"]:

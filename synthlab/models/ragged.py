@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from synthlab.models.attention import Causal, causal_mask
@@ -34,7 +34,7 @@ class Ragged(Causal):
         plain = Causal.build(encoding, positions, causal_mask(width, positions.device))
         is_token = torch.arange(width, device=positions.device) < sizes[0, :, None]
         own = positions.expand(1, rows, width)[:, None, is_token]
-        return cls(own, plain.mask, plain.bias, plain.relative, is_token=is_token)
+        return cls(encoding, own, plain.mask, plain.bias, plain.relative, is_token=is_token)
 
     @cached_property
     def place(self) -> Int[Tensor, " T"]:
@@ -45,14 +45,24 @@ class Ragged(Causal):
         """Remove the padding of texts."""
         return x[:, None, self.is_token]
 
-    def spread(self, values: Float[Tensor, "1 1 T *F"]) -> Float[Tensor, "1 R C *F"]:
+    def spread(self, values: Shaped[Tensor, "1 1 T *F"]) -> Shaped[Tensor, "1 R C *F"]:
         """Put the value of each token at its place in the rectangle, with zeros for padding."""
         features = values.shape[3:]
         rectangle = values.new_zeros(self.is_token.numel(), *features).index_copy(0, self.place, values[0, 0])
         return rectangle.view(1, *self.is_token.shape, *features)
 
+    def pair(self, own, positions):
+        return super().pair(self.spread(own), self.spread(positions))
+
+    def add_up(self, values: Float[Tensor, "1 1 T *C"]) -> Float[Tensor, "1 1 T *C"]:
+        return self.gather(super().add_up(self.spread(values)))
+
+    def gather(self, values: Shaped[Tensor, "1 R C *F"]) -> Shaped[Tensor, "1 1 T *F"]:
+        """Return the value of each token, without padding."""
+        return gather_rows(values.flatten(1, 2), self.place.view(1, 1, -1))
+
     def by_head(self, values: Float[Tensor, "1 1 T H d"]) -> Float[Tensor, "1 R H C d"]:
         return super().by_head(self.spread(values))
 
     def by_token(self, heads: Float[Tensor, "1 R H C d"]) -> Float[Tensor, "1 1 T H d"]:
-        return gather_rows(super().by_token(heads).flatten(1, 2), self.place.view(1, 1, -1))
+        return self.gather(super().by_token(heads))

@@ -43,8 +43,9 @@ def read(
     if positions is None:
         positions = torch.arange(tokens.shape[1], device=tokens.device).expand(tokens.shape)
     h = model.encoding.embed(model.token_embeddings[:1, tokens], positions[None])[0]  # B T D
-    for block in model.blocks:
-        attended = attend(block.attention, normalize(block.pre1, h), positions[None], model.encoding)
+    for layer, block in enumerate(model.blocks):
+        encoding = model.encoding.at_layer(layer)
+        attended = attend(block.attention, normalize(block.pre1, h), positions[None], encoding)
         h = normalize(block.post1, h + attended)
         h = normalize(block.post2, h + feed_forward(block.mlp, normalize(block.pre2, h)))
     h = normalize(model.norm, h)
@@ -55,15 +56,17 @@ def attend(
     attention: "Attention", h: Float[Tensor, "B T D"], positions: Int[Tensor, "1 B T"], encoding: Encoding
 ) -> Float[Tensor, "B T D"]:
     """Return what attention adds to the residual stream of each token, which sees itself and the tokens before it."""
+    positions = encoding.locate(h[None], positions, lambda values: values.cumsum(2))
     q = apply(attention.queries, h).unflatten(-1, (attention.heads, -1))  # B T H d
     k, v = apply(attention.keys_values, h).unflatten(-1, (2, attention.heads, -1)).unbind(2)
     q, k = encoding.rotate(q[None], positions)[0], encoding.rotate(k[None], positions)[0]
     scale = encoding.sharpen(positions)
     if scale is not None:
-        q = q * scale[0, :, :, None, None].to(q.dtype)
+        q = q * scale[0].view(*scale.shape[1:3], -1, 1).to(q.dtype)  # of each token, or each of its heads
     q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)  # B H T d
 
-    query, key = positions.unsqueeze(-1), positions.unsqueeze(-2).expand(*positions.shape, h.shape[1])
+    query = positions.unsqueeze(3)
+    key = positions.unsqueeze(2).expand(*positions.shape[:3], *positions.shape[2:])
     relative, bias = encoding.relative(query, key), encoding.bias(query, key)
     scores = q @ k.mT  # B H T T
     if relative is not None:
@@ -71,7 +74,8 @@ def attend(
     offset = 0.0 if bias is None else bias[0]
     seen = torch.ones(h.shape[1], h.shape[1], dtype=torch.bool, device=h.device).tril()
     if attention.kind == "softmax":
-        weights = (scores / math.sqrt(q.shape[-1]) + offset).masked_fill(~seen, -math.inf).softmax(-1)
+        scores = encoding.adjust((scores / math.sqrt(q.shape[-1]) + offset)[None], q[None], seen)[0]
+        weights = encoding.weigh(scores.masked_fill(~seen, -math.inf)[None])[0]
     else:  # equation 6: divided by the number of tokens that are seen
         weights = (scores + offset) * seen / seen.sum(-1, keepdim=True)
     return apply(attention.output, (weights @ v).transpose(1, 2).flatten(-2))

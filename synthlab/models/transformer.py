@@ -17,8 +17,9 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Tensor, nn
 
 from synthlab.errors import InputError
-from synthlab.models.attention import Block, Causal, Kind, Norm, causal_mask
-from synthlab.models.encodings.base import Dims, Encoding
+from synthlab.models.attention import Block, Causal, Kind, Norm, causal_mask, lay_out_layers
+from synthlab.models.encodings.base import SEEING, Dims, Encoding
+from synthlab.models.encodings.by_layer import Layered
 from synthlab.models.layers import (
     MLP,
     Generators,
@@ -29,6 +30,7 @@ from synthlab.models.layers import (
     ensemble_parameter,
     gather_rows,
     init_normal,
+    name_hook_points,
 )
 from synthlab.models.packing import VOCABULARY, lay_out, pack
 from synthlab.models.reference import predict_prefixes
@@ -63,7 +65,8 @@ class Decoder(nn.Module, ABC):
     ):
         super().__init__()
         models, hidden = len(generators), max(1, round(mlp_ratio * width))
-        self.encoding = self.fit_encoding(make_encoding, models, width=width, heads=heads)
+        sizes = {"width": width, "heads": heads, "depth": depth, "attention": attention}
+        self.encoding = self.fit_encoding(make_encoding, models, **sizes)
         self.token_embeddings = ensemble_parameter(models, vocabulary, width)
         blocks = nn.ModuleList(Block(models, width, heads, hidden, norm, attention) for _ in range(depth))
         self.blocks = cast(Sequence[Block], blocks)  # a ModuleList does not declare the type of its modules
@@ -71,22 +74,35 @@ class Decoder(nn.Module, ABC):
         self.head = self.make_head(models, width, hidden, vocabulary)
         self.hook_embed, self.hook_pos_embed = HookPoint(), HookPoint()
         self.hook_normalized, self.hook_out = HookPoint(), HookPoint()
-        for name, point in self.named_modules():
-            if isinstance(point, HookPoint):  # names as in TransformerLens
-                point.name = name.replace("attention.", "attn.").replace("mlp.1.", "mlp.").replace("head.1.", "head.")
-                parent, _, own = name.rpartition(".")
-                self.get_submodule(parent).__dict__[own] = point  # found faster than among submodules, in each step
+        name_hook_points(self)
         self.initialise(generators, init_scale)
 
     @staticmethod
     def fit_encoding(
-        make_encoding: Callable[[Dims], Encoding], models: int, *, width: int, heads: int, **others: Any
+        make_encoding: Callable[[Dims], Encoding],
+        models: int,
+        *,
+        width: int,
+        heads: int,
+        depth: int,
+        attention: Kind,
+        **others: Any,
     ) -> Encoding:
-        """Return the encoding of models of these sizes. Raises InputError for heads that do not divide the width."""
+        """Return the encoding of models of these sizes. Raises InputError for sizes that do not fit."""
         if width % heads:
             divisors = ", ".join(str(n) for n in range(1, width + 1) if width % n == 0)
             raise InputError(f"model.heads={heads}: must divide model.width={width}; choose from {divisors}")
-        return make_encoding(Dims(width, heads, models))
+        dims = Dims(width, heads, models, depth)
+        encoding = make_encoding(dims)
+        if attention == "linear" and encoding.needs_softmax:
+            raise InputError("model.attention=linear: this encoding needs softmax attention; choose softmax")
+        if encoding.for_each_layer and depth > 1:
+            return Layered([encoding, *(make_encoding(dims) for _ in range(depth - 1))])
+        return encoding
+
+    def encodings(self) -> list[Encoding]:
+        """Return the encoding of each layer."""
+        return [self.encoding.at_layer(layer) for layer in range(len(self.blocks))]
 
     @abstractmethod
     def make_head(self, models: int, width: int, hidden: int, vocabulary: int) -> nn.Module:
@@ -109,15 +125,16 @@ class Decoder(nn.Module, ABC):
         """
         positions = count_up(tokens) if positions is None else positions
         seen = causal_mask(tokens.shape[-1], tokens.device) if mask is None else mask
-        layout = Causal.build(self.encoding, positions, seen)
-        ending = layout if last is None else layout.only_last(last)
-        return self.decode(tokens, [layout] * (len(self.blocks) - 1) + [ending])
+        layouts = lay_out_layers(self.encodings(), lambda encoding: Causal.build(encoding, positions, seen))
+        if last is not None:
+            layouts[-1] = layouts[-1].only_last(last)
+        return self.decode(tokens, layouts)
 
     def decode(self, tokens: Int[Tensor, "*#B T"], layouts: Sequence[Causal]) -> Float[Tensor, "... Q V"]:
         """Return the output at each query of ``tokens``; ``layouts`` has each block's attention layout."""
         h = self.embed(tokens, layouts[0].positions)
         for block, layout in zip(self.blocks, layouts, strict=True):
-            h = block(h, layout, self.encoding)
+            h = block(h, layout)
         return self.hook_out(self.head(self.hook_normalized(self.norm(h))))
 
     def embed(self, tokens: Int[Tensor, "*#B T"], positions: Int[Tensor, "*#B T"]) -> Float[Tensor, "*B T D"]:
@@ -149,12 +166,12 @@ class Transformer(Decoder):
         ``positions`` are those of BOS, x1..xL and the last EOS; None for 0..L + 1. The EOS of a shorter prefix has the
         position after its prefix.
         """
-        depth = len(self.blocks)
-        if positions is None and x.shape[-1] <= TABLE_LENGTH:
-            table = TokenTable.of(x, self.encoding, only_readouts=depth == 1)
-            tokens, layouts = table.tokens, [table, *lay_out(x, None, self.encoding, depth - 1)]
+        first, *others = encodings = self.encodings()
+        if positions is None and x.shape[-1] <= TABLE_LENGTH and not first.hooks & SEEING:
+            table = TokenTable.of(x, first, only_readouts=not others)
+            tokens, layouts = table.tokens, [table, *lay_out(x, None, others)]
         else:
-            tokens, layouts = pack(x), lay_out(x, positions, self.encoding, depth)
+            tokens, layouts = pack(x), lay_out(x, positions, encodings)
         return self.decode(tokens, layouts).squeeze(-1)
 
 

@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from synthlab.models.attention import Block, Causal
+from synthlab.models.attention import Attention, Block, Causal
 from synthlab.models.encodings.base import Encoding
 from synthlab.models.layers import gather_rows
 from synthlab.models.packing import BOS, EOS
@@ -48,20 +48,25 @@ class TokenTable(Causal):
         plain = Causal.build(encoding, positions, table_mask(length, x.device))
         rows = None if only_readouts else table_rows(x)
         bias, relative = plain.bias, plain.relative
-        return cls(positions, plain.mask, bias, relative, tokens=tokens, rows=rows, is_present=find_rows(x))
+        return cls(encoding, positions, plain.mask, bias, relative, tokens=tokens, rows=rows, is_present=find_rows(x))
 
     def attend(
-        self, block: Block, h: Float[Tensor, "E 1 R D"], encoding: Encoding
+        self, block: Block, h: Float[Tensor, "E 1 R D"]
     ) -> tuple[Float[Tensor, "E b Q D"], Float[Tensor, "E B Q D"]]:
-        attention = block.attention
-        q, k, v = attention.project(block.pre1(h), self)
-        q, k = attention.rotate(q, k, self, encoding)
-        q, k, v = (self.by_head(each) for each in (q, k, v))  # E 1 H R d
-        logits = attention.mask(attention.score(q, k, self, encoding), self.mask)  # E 1 H R R
-        logits = self.gather(logits.squeeze(1).transpose(1, 2))  # E b Q H R: logits of each query with all rows
-        weights = attention.normalize(attention.mask(logits, self.is_present[:, :, None, None]))  # E B Q H R
-        attended = attention.output.of_sums(weights, v.squeeze(1).contiguous())
+        attended = block.attention(block.pre1(h), self)
         return self.gather(h.squeeze(1)), attended
+
+    def can_fuse(self) -> bool:
+        return False  # each sequence has its own rows
+
+    def by_text(self, logits: Float[Tensor, "E 1 H R R"], attention: Attention) -> Float[Tensor, "E B Q H R"]:
+        logits = self.gather(logits.squeeze(1).transpose(1, 2))  # E b Q H R: logits of each query with all rows
+        return attention.mask(logits, self.is_present[:, :, None, None])
+
+    def put_out(
+        self, weights: Float[Tensor, "E B Q H R"], v: Float[Tensor, "E 1 H R d"], attention: Attention
+    ) -> Float[Tensor, "E B Q D"]:
+        return attention.output.of_sums(weights, v.squeeze(1).contiguous())
 
     def gather(self, table: Float[Tensor, "E R *F"]) -> Float[Tensor, "E b Q *F"]:
         """Gather the rows of each sequence's queries; EOS tokens are the last L rows of all sequences (b is then 1)."""

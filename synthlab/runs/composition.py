@@ -144,8 +144,16 @@ def settings_of(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[s
 def to_override(key: str, value: Any) -> str:
     """Return a setting as an override of a command line."""
     if not isinstance(value, str):
-        return f"{key}={json.dumps(value)}"
+        return f"{key}={_write(value)}"
     return f"{key}={value}" if NAME.fullmatch(value) else f"{key}={quote(value)}"
+
+
+def _write(value: Any) -> str:
+    """Return a value as Hydra reads it: JSON, but for the keys of mappings, which have no quotes."""
+    if isinstance(value, Mapping):
+        items = cast(Mapping[str, Any], value).items()
+        return "{" + ", ".join(f"{key}: {_write(each)}" for key, each in items) + "}"
+    return f"[{', '.join(map(_write, cast(list[Any], value)))}]" if isinstance(value, list) else json.dumps(value)
 
 
 def to_overrides(values: Mapping[str, Any]) -> list[str]:

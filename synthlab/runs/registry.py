@@ -55,8 +55,11 @@ class Registry(dict[str, type[Member]], Generic[Member]):
         schema = _schema(self.find(config["name"], field))
         arguments = dict(iter(validate(schema, given, field)))  # iter: an argument may be named keys
         for key, value in arguments.items():
-            if isinstance(value, Mapping) and "name" in value:  # a member, such as the inner encoding of another
+            if _is_member(value):  # such as the inner encoding of another
                 arguments[key] = self.complete(value, f"{field}.{key}")
+            elif isinstance(value, list) and all(map(_is_member, cast(list[Any], value))):  # such as encodings by layer
+                members = enumerate(cast(list[Any], value))
+                arguments[key] = [self.complete(each, f"{field}.{key}.{place}") for place, each in members]
         return arguments
 
     def complete(self, config: Any, field: str | None = None) -> dict[str, Any]:
@@ -84,6 +87,10 @@ class Registry(dict[str, type[Member]], Generic[Member]):
                 raise
             given = f"{field or self.group}={config['name']}"
             raise InputError(f"{given}: cannot be made ({error}); docs/extending.md says how it is called") from None
+
+
+def _is_member(value: Any) -> bool:
+    return isinstance(value, Mapping) and "name" in value
 
 
 def complete_members(registries: Mapping[str, Registry[Any]], given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -29,10 +29,15 @@ OF_COMMANDS = ("hydra", *BOOKKEEPING)  # keys of commands that are no part of a 
 
 
 def bookkeeping(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that are not part of a run. Raises InputError for one that is missing."""
+    """Return the settings that are not part of a run.
+
+    Raises InputError for one that is missing, and for a results folder in memory, which would be lost at the end.
+    """
     missing = [key for key in BOOKKEEPING if key not in raw]
     if missing:
         raise InputError(*(f"{key}: {MISSING}" for key in missing))
+    if str(raw["results"]).startswith("memory:"):
+        raise InputError(f"results={raw['results']}: is lost when the command ends; give a folder")
     return {key: raw[key] for key in BOOKKEEPING}
 
 

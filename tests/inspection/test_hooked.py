@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from support.models import KINDS, LENGTH, model, symbols
+from support.models import LENGTH, PAIRS, model, symbols
 from synthlab.inspection.hooked import HookedTransformer, run_with_cache
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.packing import with_ends
@@ -15,8 +15,7 @@ TOKENS = with_ends(symbols()[0])
 SEEN = torch.ones(LENGTH + 2, LENGTH + 2, dtype=torch.bool).tril()
 
 
-@pytest.mark.parametrize("name", ENCODINGS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("name", "kind"), PAIRS)
 def test_outputs_are_those_of_the_reference_with_hooks_and_without(name, kind):
     net, positions = model(name, attention=kind).double(), torch.arange(LENGTH + 2).expand(5, -1) * 2
     for places in (None, positions):
@@ -42,14 +41,15 @@ def inside(net, tokens=TOKENS):
 
 @pytest.mark.parametrize("name", ENCODINGS)
 def test_each_point_follows_from_those_before_it(name):
-    output, values, block = inside(model(name))
+    net = model(name)
+    output, values, block = inside(net)
     at = {point.removeprefix("blocks.0."): found for point, found in values.items()}
     close = torch.testing.assert_close
     close(at["hook_resid_pre"], at["hook_embed"] + at["hook_pos_embed"])
     content = torch.einsum("bqhd,bkhd->bhqk", at["attn.hook_q"], at["attn.hook_k"]) / math.sqrt(4)
     close(at["attn.hook_unmasked_scores"], content + at["attn.hook_position_scores"])
     close(at["attn.hook_attn_scores"], at["attn.hook_unmasked_scores"].masked_fill(~SEEN, -math.inf))
-    close(at["attn.hook_pattern"], at["attn.hook_attn_scores"].softmax(-1))
+    close(at["attn.hook_pattern"], net.encoding.at_layer(0).weigh(at["attn.hook_attn_scores"][None])[0])
     close(at["attn.hook_z"], torch.einsum("bhqk,bkhd->bqhd", at["attn.hook_pattern"], at["attn.hook_v"]))
     per_head = at["attn.hook_z"][..., 1, :] @ block.attention.output.weight[0].unflatten(0, (4, -1))[1]
     close(at["attn.hook_result"][..., 1, :], per_head.detach())

@@ -9,7 +9,7 @@ from torch.testing import assert_close
 from support.models import ARGUMENTS, build
 from synthlab.models import attention
 from synthlab.models.attention import Causal
-from synthlab.models.encodings.base import Encoding
+from synthlab.models.encodings.base import SEEING, Encoding
 from synthlab.models.language_model import LanguageModel, ReferenceLanguageModel
 from synthlab.rng import stream
 
@@ -53,9 +53,10 @@ def test_fused_attention_is_attention(monkeypatch, name, models):
         for found, expected in zip(logits_and_gradients(model, x, positions), plain, strict=True):
             assert_close(found, expected, rtol=1e-4, atol=1e-5)
         monkeypatch.setattr(attention, "FUSED_FROM", LENGTH + 1)
-        layout = Causal.build(model.encoding, rows[None], attention.causal_mask(LENGTH, x.device))
+        encoding = model.encoding.at_layer(0)
+        layout = Causal.build(encoding, rows[None], attention.causal_mask(LENGTH, x.device))
         learned = layout.bias is not None and layout.bias.requires_grad
-        plain_products = type(model.encoding).products is Encoding.products
+        plain_products = type(encoding).products is Encoding.products and not encoding.hooks & SEEING
         assert bool(fusing) == (plain_products and not learned)
         fusing.clear()
 

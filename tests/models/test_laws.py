@@ -64,6 +64,14 @@ def test_an_encoding_that_breaks_a_law_is_refused(task, name, number, other):
     assert float(refused.value.lines[0].removeprefix(begins).rstrip(")")) > 0.01
 
 
+@pytest.mark.parametrize("name", ["MultipliesItself", "AddsUpItself"])
+def test_what_takes_a_row_for_a_text_is_refused_where_rows_are_packed(name):
+    says = f"encoding=support.lawless:{name}: breaks a law: a prefix has the outputs that it has alone"
+    with pytest.raises(InputError, match=says):
+        resolve(composed("task=length", f"encoding=support.lawless:{name}"))
+    resolve(composed("task=copy", f"encoding=support.lawless:{name}"))  # a row has one text, or whole ones
+
+
 @pytest.mark.parametrize("name", ["Twice", "Sine"])
 def test_a_map_that_does_not_undo_itself_is_refused(name):
     says = rf"outrep=support.lawless:{name}: breaks a law: the inverse of f\(y\) is y, for the task's targets y"

@@ -27,6 +27,34 @@ class MixesTokens(Encoding):
         return h + torch.nn.functional.pad(h, (0, 0, 1, 0))[:, :, :-1]
 
 
+class AddsUpItself(Encoding):
+    """A gate that forgets, which adds up a row as if that were one text."""
+
+    def __init__(self, dims, /):
+        super().__init__()
+
+    def locate(self, h, positions, add_up):
+        return h[..., 0].cumsum(2)
+
+    def bias(self, query, key):
+        return (query - key).unsqueeze(-3)
+
+
+class MultipliesItself(Encoding):
+    """Logits by how many keys after it the query likes, of keys in the order of a plain text."""
+
+    def __init__(self, dims, /):
+        super().__init__()
+
+    def relative(self, query, key):
+        return (query - key).double().unsqueeze(-3)
+
+    def products(self, q, k, relative):
+        liked = (q @ k.mT).sigmoid().tril().flip(-1).cumsum(-1).flip(-1)
+        yield torch.ones(()), q, k
+        yield -liked, torch.ones_like(q[..., :1]), torch.ones_like(k[..., :1])
+
+
 class Twice(OutRep):
     domain = image = Interval(0.0, math.inf)
 

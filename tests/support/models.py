@@ -14,6 +14,7 @@ LENGTH = 9
 KINDS, NORMS = ("softmax", "linear"), ("pre", "post", "none")
 # As the config files have them: a new encoding is tested by having one.
 ARGUMENTS = {name: composed(f"encoding={name}")["encoding"] for name in ENCODINGS}
+ARGUMENTS["cope"]["scale"] = 1.0  # at its default, zeros, it would do nothing
 DIMS = Dims(width=8, heads=2)
 
 
@@ -21,6 +22,10 @@ def build(name: str, dims: Dims = DIMS, **changed) -> Encoding:
     encoding = ENCODINGS.build(ARGUMENTS[name] | changed, dims)
     encoding.initialise([torch.Generator().manual_seed(seed) for seed in range(dims.models)])
     return encoding
+
+
+# Each encoding with each kind of attention that it can have.
+PAIRS = [(name, kind) for name in ENCODINGS for kind in KINDS if kind == "softmax" or not build(name).needs_softmax]
 
 
 def at(*positions: int) -> torch.Tensor:

@@ -154,5 +154,5 @@ def test_an_ensemble_that_would_not_fit_on_a_gpu_is_split(monkeypatch, gib, size
 def test_a_model_that_does_not_fit_fails_in_one_line(invoke, quick):
     outcome = invoke("synthlab", *quick, "model.width=16384", "model.depth=1000", "model.mlp_ratio=64.0")
     assert (outcome.status, outcome.out) == (1, "")
-    assert "MemoryError: there is not enough memory (" in outcome.err
+    assert "MemoryError: there is not enough memory;" in outcome.err
     assert "Traceback" not in outcome.err

@@ -1,13 +1,21 @@
 """The position encodings, by name. Their interface is ``base.Encoding``."""
 
 from synthlab.models.encodings.base import Encoding
+from synthlab.models.encodings.by_layer import ByLayer
 from synthlab.models.encodings.clex import CLEX
+from synthlab.models.encodings.cope import CoPE
 from synthlab.models.encodings.extensions import EABF, NTK, PI, YaRN
+from synthlab.models.encodings.fire import FIRE
+from synthlab.models.encodings.fox import FoX
+from synthlab.models.encodings.kerple import KERPLE
 from synthlab.models.encodings.length_rope import DynamicNTK, LongRoPE
 from synthlab.models.encodings.plain import T5, ALiBi, Learned, NoPE, Sinusoidal
 from synthlab.models.encodings.randomized import Randomized
 from synthlab.models.encodings.relative_maps import DualChunk, LeakyReRoPE, ReRoPE, SelfExtend
 from synthlab.models.encodings.rope import PartialRoPE, RoPE
+from synthlab.models.encodings.ssmax import SSMax
+from synthlab.models.encodings.stick_breaking import StickBreaking
+from synthlab.models.encodings.window import Window
 from synthlab.runs.registry import Registry
 
 ENCODINGS = Registry(
@@ -33,5 +41,13 @@ ENCODINGS = Registry(
         "sinusoidal": Sinusoidal,
         "t5": T5,
         "randomized": Randomized,
+        "kerple": KERPLE,
+        "fire": FIRE,
+        "cope": CoPE,
+        "fox": FoX,
+        "stick_breaking": StickBreaking,
+        "ssmax": SSMax,
+        "window": Window,
+        "by_layer": ByLayer,
     },
 )

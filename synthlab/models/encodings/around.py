@@ -1,17 +1,33 @@
 """The base class of encodings that wrap another encoding."""
 
-from synthlab.models.encodings.base import Encoding
+from collections.abc import Mapping
+from typing import Any
+
+from synthlab.errors import InputError
+from synthlab.models.encodings.base import Encoding, find_hooks
+from synthlab.models.encodings.by_layer import Layered
 
 
 class Around(Encoding):
     """A wrapper around another encoding: every hook calls that of ``inner`` unless a subclass overrides it.
 
-    A subclass that changes the positions themselves overrides ``positions``, ``longest`` and ``draws_positions``.
+    A subclass that changes the positions themselves overrides ``positions``, ``longest``, ``draws_positions`` and
+    ``at_layer``. Raises InputError for an inner encoding that differs by layer if a subclass does not override that.
     """
 
     def __init__(self, inner: Encoding):
         super().__init__()
-        self.inner = inner
+        if isinstance(inner, Layered) and type(self).at_layer is Encoding.at_layer:
+            raise InputError("encoding.inner=by_layer: must be one for all layers; choose encoding=by_layer around it")
+        self.inner, self.for_each_layer = inner, inner.for_each_layer
+
+    @property
+    def hooks(self):
+        return self.inner.hooks | find_hooks(type(self), Around)
+
+    @property
+    def needs_softmax(self):
+        return self.inner.needs_softmax or super().needs_softmax
 
     def initialise(self, generators):
         self.inner.initialise(generators)
@@ -39,3 +55,17 @@ class Around(Encoding):
 
     def products(self, q, k, relative):
         return self.inner.products(q, k, relative)
+
+    def locate(self, h, positions, add_up):
+        return self.inner.locate(h, positions, add_up)
+
+    def adjust(self, logits, q, mask):
+        return self.inner.adjust(logits, q, mask)
+
+    def weigh(self, logits):
+        return self.inner.weigh(logits)
+
+    def check_positions(self, inner: Mapping[str, Any]) -> None:
+        """Raise InputError if ``inner`` locates tokens by hidden states, for a subclass that needs their positions."""
+        if "locate" in self.inner.hooks:
+            raise InputError(f"encoding.inner={inner['name']}: has no positions that another encoding could use")

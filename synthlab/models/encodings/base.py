@@ -5,15 +5,19 @@ attention logits, ``bias`` returns an offset for them. ``relative`` and ``produc
 inner products of rotated vectors. Each hook of the base class does nothing, so NoPE overrides none. Positions count
 tokens, from 0, and may differ between rows. ``embed``, ``rotate`` and ``sharpen`` act token by token: a row may hold
 several texts, one after the other.
+
+Three hooks see what the model computes: ``locate`` the hidden states of a layer, from which it makes what takes the
+place of positions there, ``adjust`` all logits of a query, and ``weigh`` makes attention weights of them.
 """
 
 import math
 from abc import ABC
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import NamedTuple, cast
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
 from synthlab.models.layers import Generators
@@ -27,14 +31,19 @@ class Dims(NamedTuple):
         width: D, the width of the residual stream.
         heads: H, the attention heads, which share the width.
         models: E, the number of models in the ensemble.
+        depth: The number of layers.
     """
 
     width: int
     heads: int
     models: int = 1
+    depth: int = 1
 
 
 Term = tuple[Tensor, Tensor, Tensor]  # factors, queries, keys: see ``Encoding.products``
+AddUp = Callable[[Tensor], Tensor]  # see ``Encoding.locate``
+HOOKS = ("embed", "rotate", "sharpen", "bias", "relative", "products", "locate", "adjust", "weigh")
+SEEING = {"locate", "adjust", "weigh"}  # hooks that see more than the positions of a query and a key
 
 
 class Encoding(Sourced, nn.Module, ABC):
@@ -68,6 +77,8 @@ class Encoding(Sourced, nn.Module, ABC):
 
     # True for random positions, which ``positions`` draws for each text, in training and in tests.
     draws_positions = False
+    # True if each layer has an encoding of its own, with its own parameters; else one serves all layers.
+    for_each_layer = False
 
     def __init__(self, dims: Dims | None = None, /):
         super().__init__()
@@ -76,6 +87,20 @@ class Encoding(Sourced, nn.Module, ABC):
     def packs(self) -> bool:
         """True if each prefix of a text is encoded as it would be alone, so that all prefixes can share a row."""
         return not self.draws_positions and self.alike_up_to(1) == math.inf
+
+    @property
+    def hooks(self) -> frozenset[str]:
+        """The names of the hooks that this encoding overrides."""
+        return find_hooks(type(self), Encoding)
+
+    @property
+    def needs_softmax(self) -> bool:
+        """True if linear attention cannot use this encoding."""
+        return bool(self.hooks & {"adjust", "weigh"})
+
+    def at_layer(self, layer: int) -> "Encoding":
+        """Return the encoding of a layer, counted from 0."""
+        return self
 
     def initialise(self, generators: Generators) -> None:
         """Initialize the learned parameters.
@@ -123,7 +148,9 @@ class Encoding(Sourced, nn.Module, ABC):
         """
         return h
 
-    def rotate(self, v: Float[Tensor, "E B T H d"], positions: Int[Tensor, "#E #B T"]) -> Float[Tensor, "E B T H d"]:
+    def rotate(
+        self, v: Float[Tensor, "E B T H d"], positions: Shaped[Tensor, "#E #B T *C"]
+    ) -> Float[Tensor, "E B T H d"]:
         """Rotate queries or keys by their positions.
 
         Args:
@@ -135,19 +162,19 @@ class Encoding(Sourced, nn.Module, ABC):
         """
         return v
 
-    def sharpen(self, positions: Int[Tensor, "#E #B T"]) -> Float[Tensor, "#E #B T"] | None:
+    def sharpen(self, positions: Shaped[Tensor, "#E #B T *C"]) -> Float[Tensor, "#E #B T *H"] | None:
         """Return the factor for each query's attention logits.
 
         Args:
             positions: The position of each query.
 
         Returns:
-            The logit scale of each query, a factor; None for 1.
+            The logit scale of each query, a factor, or one for each head; None for 1.
         """
         return None
 
     def bias(
-        self, query: Int[Tensor, "#E #B Q 1"], key: Int[Tensor, "#E #B Q K"]
+        self, query: Shaped[Tensor, "#E #B Q 1 *C"], key: Shaped[Tensor, "#E #B Q K *C"]
     ) -> Float[Tensor, "#E #B H Q K"] | None:
         """Return what to add to attention logits.
 
@@ -161,7 +188,7 @@ class Encoding(Sourced, nn.Module, ABC):
         return None
 
     def relative(
-        self, query: Int[Tensor, "#E #B Q 1"], key: Int[Tensor, "#E #B Q K"]
+        self, query: Shaped[Tensor, "#E #B Q 1 *C"], key: Shaped[Tensor, "#E #B Q K *C"]
     ) -> Float[Tensor, "#E #B 1 Q K"] | None:
         """Compute the relative positions that ``products`` takes, once for all layers.
 
@@ -188,6 +215,59 @@ class Encoding(Sourced, nn.Module, ABC):
             The terms: a factor for each logit, and the queries and keys whose inner products it multiplies.
         """
         raise NotImplementedError
+
+    def locate(
+        self, h: Float[Tensor, "E B T D"], positions: Int[Tensor, "#E #B T"], add_up: AddUp
+    ) -> Shaped[Tensor, "#E #B T *C"]:
+        """Return what takes the place of positions in the other hooks of a layer, but ``embed``.
+
+        Tokens may be mixed by ``add_up`` alone: a row may hold several texts, and the prefixes of one.
+
+        Args:
+            h: The hidden states that attention of this layer reads.
+            positions: The position of each token.
+            add_up: Function that adds up numbers [E, B, T, *C] along each text: it returns for each token the sum over
+                the tokens up to itself.
+
+        Returns:
+            A number for each token, or an array of C of them, such as one for each head. Hooks that take the positions
+            of a query and its keys then get [E, B, Q, 1, *C] and [E, B, Q, K, *C].
+        """
+        return positions
+
+    def adjust(
+        self, logits: Float[Tensor, "E B H Q K"], q: Float[Tensor, "E B H Q d"], mask: Bool[Tensor, "*#rows Q K"]
+    ) -> Float[Tensor, "E B H Q K"]:
+        """Return the attention logits of each query, given all of them.
+
+        Args:
+            logits: The scaled logits, ``bias`` included. Keys are in the order of the text, and the last that a query
+                sees is its own token.
+            q: Queries of each head, rotated by ``rotate`` and multiplied by the logit scale.
+            mask: True where a query sees a key. Logits of other keys do not matter, but they are there.
+
+        Returns:
+            The logits that the mask and softmax apply to.
+        """
+        return logits
+
+    def weigh(self, logits: Float[Tensor, "E B H Q K"]) -> Float[Tensor, "E B H Q K"]:
+        """Return the attention weights of each query, by another function of its logits than softmax.
+
+        Args:
+            logits: The logits, minus infinity where a query does not see a key. Keys are in the order of the text, and
+                the last that a query sees is its own token.
+
+        Returns:
+            The weights by which values are summed; 0 where a query does not see a key.
+        """
+        return logits.softmax(-1)
+
+
+@cache
+def find_hooks(cls: type[Encoding], base: type[Encoding]) -> frozenset[str]:
+    """Return the names of the hooks that a class has and ``base`` has not, or has otherwise."""
+    return frozenset(name for name in HOOKS if getattr(cls, name) is not getattr(base, name))
 
 
 def add_products(terms: Iterable[Term], multiply: Callable[[Tensor, Tensor], Tensor]) -> Float[Tensor, "*N Q K"]:

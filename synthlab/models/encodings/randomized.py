@@ -10,6 +10,7 @@ from pydantic import Field
 from synthlab.errors import InputError
 from synthlab.models.encodings.around import Around
 from synthlab.models.encodings.base import Dims
+from synthlab.models.encodings.by_layer import Layered
 from synthlab.positions.samplers import draw_subsets
 from synthlab.styles import BROWN, DOTS, Style
 
@@ -40,6 +41,9 @@ class Randomized(Around):
                 f"encoding.span={span}: encoding.inner={inner['name']} has positions for {self.inner.longest()}"
             )
         self.span = span
+
+    def at_layer(self, layer):
+        return self.inner.at_layer(layer) if isinstance(self.inner, Layered) else self
 
     def longest(self):
         return self.span

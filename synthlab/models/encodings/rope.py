@@ -7,7 +7,7 @@ on the positions.
 from typing import Annotated
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Shaped
 from pydantic import Field, PositiveFloat
 from torch import Tensor
 
@@ -38,7 +38,7 @@ class RoPE(Encoding):
         """Return the rotary frequencies of a head's pairs of dimensions, in radians per position, highest first."""
         return geometric(width, self.base, device)
 
-    def frequencies_at(self, positions: Int[Tensor, "#E #B T"], width: int) -> Float[Tensor, "*#rows pairs"]:
+    def frequencies_at(self, positions: Shaped[Tensor, "#E #B T"], width: int) -> Float[Tensor, "*#rows pairs"]:
         """Return the rotary frequencies of tokens at ``positions``.
 
         The shape is [pairs] where all tokens have the same frequencies, else [#E, #B, 1, pairs].
@@ -85,7 +85,7 @@ def geometric(
 
 
 def angles(
-    positions: Int[Tensor, "#E #B T"], frequencies: Float[Tensor, "*#rows pairs"]
+    positions: Shaped[Tensor, "#E #B T"], frequencies: Float[Tensor, "*#rows pairs"]
 ) -> Float[Tensor, "#E #B T pairs"]:
     """Return each position times each frequency, in double precision."""
     return positions.double().unsqueeze(-1) * frequencies

@@ -1,0 +1,33 @@
+"""Forget gates."""
+
+from torch.nn.functional import logsigmoid
+
+from synthlab.models.encodings.base import Dims, Encoding
+from synthlab.models.layers import Linear
+from synthlab.styles import JADE, Style
+
+
+class FoX(Encoding):
+    """Forget gates: logits lowered by how much each head has forgotten since the key.
+
+    Source: Lin et al., 2025, arXiv 2503.02130. The bias of query i and key j is the sum over t = j + 1..i of log
+    sigmoid(w . x_t + b), where x_t is what attention of the layer reads. The gates of each layer start with b = 0 as in
+    the authors' code. CABLE (2503.08067) has this bias up to the sign of w and b.
+    """
+
+    style = Style("FoX", JADE, "-", "+")
+
+    for_each_layer = True
+
+    def __init__(self, dims: Dims, /):
+        super().__init__()
+        self.gates = Linear(dims.models, dims.width, dims.heads)
+
+    def initialise(self, generators):
+        self.gates.initialise(1.0, generators)
+
+    def locate(self, h, positions, add_up):
+        return add_up(logsigmoid(self.gates(h)))
+
+    def bias(self, query, key):
+        return (query - key).movedim(-1, -3)

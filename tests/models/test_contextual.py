@@ -1,0 +1,129 @@
+"""Encodings that see what the model computes, and learned functions of the distance, each against loops over tokens."""
+
+import math
+
+import pytest
+import torch
+
+from support.models import DIMS, build, model, symbols
+from synthlab.errors import InputError
+from synthlab.models.encodings.base import Dims
+
+T = 6
+
+
+def triangle(values) -> torch.Tensor:
+    """Numbers for each head, query and key that it sees, zeros for others."""
+    return torch.stack(
+        [torch.tensor([[values(h, i, j) if j <= i else 0.0 for j in range(T)] for i in range(T)]) for h in range(2)]
+    )
+
+
+def biases(encoding) -> torch.Tensor:
+    place = torch.arange(T)
+    return encoding.bias(place.view(1, 1, -1, 1), place.view(1, 1, 1, -1).expand(1, 1, T, T)).tril()[0, 0]
+
+
+def randoms(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(0))
+
+
+def test_forget_gates_by_hand():
+    fox, h = build("fox"), randoms(1, 1, T, 8)
+    fox.gates.bias.data += 0.3
+    weight, bias = fox.gates.weight[0].detach(), fox.gates.bias[0, 0].detach()
+    logs = [[math.log(torch.sigmoid(h[0, 0, t] @ weight[:, n] + bias[n])) for n in range(2)] for t in range(T)]
+    expected = triangle(lambda n, i, j: sum(logs[t][n] for t in range(j + 1, i + 1)))
+    sums = fox.locate(h, torch.arange(T).view(1, 1, -1), lambda values: values.cumsum(2))
+    torch.testing.assert_close(fox.bias(sums.unsqueeze(3), sums.unsqueeze(2)).tril()[0, 0], expected)
+
+
+@pytest.mark.parametrize("table", [3, 64])
+def test_contextual_positions_by_hand(table):
+    cope, q, k = build("cope", table=table), randoms(1, 1, 2, T, 4), randoms(1, 1, 2, T, 4).flip(-1)
+    vectors = cope.vectors[0].tolist()
+
+    def logit(n, i, j):
+        def product(a: list, b: list) -> float:
+            return sum(x * y for x, y in zip(a, b, strict=True)) / 2
+
+        of = [product(q[0, 0, n, i].tolist(), k[0, 0, n, t].tolist()) for t in range(T)]
+        p = min(sum(1 / (1 + math.exp(-of[t])) for t in range(j, i + 1)), table - 1)
+        low, high = (product(q[0, 0, n, i].tolist(), vectors[each]) for each in (math.floor(p), math.ceil(p)))
+        return of[j] + (1 - p % 1) * low + p % 1 * high
+
+    mask = torch.ones(T, T, dtype=torch.bool).tril()
+    found = cope.adjust(q @ k.mT / 2, q, mask)
+    torch.testing.assert_close(found.tril()[0, 0], triangle(logit), rtol=1e-4, atol=1e-5)
+
+
+def test_stick_breaking_by_hand():
+    logits = randoms(1, 1, 2, T, T)
+    masked = logits.masked_fill(~torch.ones(T, T, dtype=torch.bool).tril(), -math.inf).requires_grad_()
+    taken = logits.sigmoid()[0, 0].tolist()
+    shares = triangle(lambda n, i, j: (j < i) * taken[n][i][j] * math.prod(1 - taken[n][i][k] for k in range(j + 1, i)))
+    found = build("stick_breaking").weigh(masked)
+    torch.testing.assert_close(found[0, 0], shares)
+    found.square().sum().backward()
+    assert masked.grad.isfinite().all()
+
+
+def test_kernels_of_the_distance_by_hand():
+    kerple = build("kerple")
+    kerple.a.data[0, 0, 1] = -1.0  # counts as 0.01
+    p, a = kerple.p.flatten().tolist(), [kerple.a[0, 0, 0].item(), 0.01]
+    torch.testing.assert_close(biases(kerple), triangle(lambda n, i, j: -p[n] * math.log(1 + a[n] * (i - j))))
+    kerple.bias(torch.ones(1, 1, 1, 1), torch.zeros(1, 1, 1, 1)).sum().backward()
+    assert (kerple.a.grad != 0).all()
+    assert ((build("kerple", Dims(8, 2, 500)).p > 1).float().mean() - 0.5).abs() < 0.1
+
+
+@pytest.mark.parametrize("threshold", [2.0, 512.0])
+def test_fire_by_hand(threshold):
+    fire = build("fire", threshold=threshold, hidden=3)
+    up, up_bias = fire.up.flatten().tolist(), fire.up_bias.flatten().tolist()
+
+    def bias(n, i, j):
+        x = math.log(1 + 0.1 * (i - j)) / (math.log(1 + 0.1 * max(i, threshold)) + 1e-6)
+        hidden = [max(0.0, w * x + b) for w, b in zip(up, up_bias, strict=True)]
+        return sum(h * fire.down[0, k, n].item() for k, h in enumerate(hidden)) + fire.down_bias[0, 0, n].item()
+
+    torch.testing.assert_close(biases(fire), triangle(bias))
+
+
+@pytest.mark.parametrize("learned", [True, False])
+def test_logits_grow_with_the_logarithm_of_the_keys(learned):
+    inner = {"name": "rerope", "base": 100.0, "window": 4, "trained": 3, "scaled": True}
+    plain, scaled = build("ssmax", learned=learned, scale=0.5), build("ssmax", learned=learned, inner=inner)
+    scaled.scales.data[..., 1] = 2.0
+    n = torch.arange(1.0, 5.0)
+    places = torch.arange(4).view(1, 1, -1)
+    assert plain.scales.requires_grad == learned
+    torch.testing.assert_close(plain.sharpen(places)[0, 0], 0.5 * n.log()[:, None].expand(4, 2))
+    of_inner = (n.log() / math.log(3)).clamp(min=1)
+    expected = torch.stack((0.43 * n.log() * of_inner, 2 * n.log() * of_inner), -1)
+    torch.testing.assert_close(scaled.sharpen(places)[0, 0], expected, check_dtype=False)
+
+
+def test_log_n_keeps_the_share_of_the_largest_logit():
+    # Of n keys, one has the logit 1 and the others 0: softmax gives it e / (e + n - 1), which vanishes. Times log n it
+    # is n / (n + n - 1), which does not.
+    scale = build("ssmax", learned=False, scale=1.0).sharpen(torch.arange(1000).view(1, 1, -1))[0, 0, :, 0]
+    for n in (10, 1000):
+        logits = torch.zeros(n)
+        logits[0] = 1
+        assert (scale[n - 1] * logits).softmax(0)[0].item() == pytest.approx(n / (2 * n - 1), rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["fox", "cope", "kerple", "fire", "ssmax"])
+def test_each_layer_has_its_own(name):
+    net = model(name, depth=3)
+    assert len({id(each) for each in net.encodings()}) == 3
+    net(symbols()).sum().backward()
+    assert all(each.grad is not None for each in net.encoding.parameters())
+
+
+@pytest.mark.parametrize("name", ["window", "ssmax"])
+def test_gates_are_no_positions_for_others(name):
+    with pytest.raises(InputError, match="encoding.inner=fox: has no positions"):
+        build(name, DIMS, inner={"name": "fox"})
