@@ -37,9 +37,9 @@ def draw(path: Path = PICTURE) -> None:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    with mpl.rc_context(RC), mpl.rc_context({"font.size": 11}):
+    with mpl.rc_context(RC), mpl.rc_context({"font.size": 12}):
         figure = Figure(figsize=(7.8, 3.7))
-        draw_answers(figure.add_axes((0.07, 0.13, 0.68, 0.85)), pd.read_csv(TABLE))
+        draw_answers(figure.add_axes((0.075, 0.14, 0.645, 0.84)), pd.read_csv(TABLE))
         figure.savefig(path, metadata={"Date": None})
 
 
