@@ -51,8 +51,8 @@ def test_the_table_of_folders_names_files_that_exist():
             assert (ROOT / folder / path).exists(), folder + path
 
 
-def test_the_readme_has_at_most_130_lines():
-    assert len((ROOT / "README.md").read_text().splitlines()) <= 130
+def test_the_readme_has_at_most_110_lines():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 110
 
 
 def test_the_docs_have_at_most_18_pages():

@@ -1,0 +1,85 @@
+"""The picture of the README and of the site's first page, and the numbers of the README's first screen."""
+
+import importlib.util
+import json
+import re
+
+import pandas as pd
+import pytest
+
+from experiments.committed_verdicts import CLAIMS, TABLES, read_tables
+from experiments.papers import papers
+from experiments.reference import OURS, REFERENCE, ROOT
+from synthlab.runs.conf_files import families, tasks_of
+
+
+@pytest.fixture(scope="module")
+def answers():
+    spec = importlib.util.spec_from_file_location("answers", ROOT / "docs" / "answers.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_committed_picture_is_what_the_committed_table_draws(answers, tmp_path):
+    answers.draw(tmp_path / "answers.svg")
+    assert (tmp_path / "answers.svg").read_text() == answers.PICTURE.read_text()
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_sentences_below_the_picture_are_the_table(answers, page):
+    table = pd.read_csv(answers.TABLE)
+    assert set(table["seeds"]) == {20}
+    rows = table[table["length"] == 50].set_index("outrep")
+    plain, mapped = (rows.loc[name, ["median", "least", "greatest"]].round() for name in ("identity", "reciprocal"))
+    assert plain["median"] == 9
+    said = f"answers nine. Trained to answer 1/x, it answers {mapped.iloc[0]:.0f}; its seeds range from "
+    said += f"{mapped.iloc[1]:.0f} to {mapped.iloc[2]:.0f}."
+    assert said in " ".join((ROOT / page).read_text().split())
+
+
+@pytest.mark.parametrize("outrep", ["identity", "reciprocal"])
+def test_the_table_is_of_the_runs_of_the_reference(answers, outrep):
+    """Of the worst seed of each map, the error is hardly more than the square of how far off its mean answer is."""
+    errors = read_tables(REFERENCE / "output_alignment" / TABLES)["figure1c_plus"].set_index(["series", "length"])
+    table = pd.read_csv(answers.TABLE).set_index(["outrep", "length"])
+    off = abs(table.loc[(outrep, 50), ["least", "greatest"]] - 50).max()
+    assert off**2 == pytest.approx(errors.loc[(outrep, 50), "high"], rel=0.01)
+
+
+def test_what_the_readme_prints_are_the_medians_of_the_reference():
+    errors = read_tables(REFERENCE / "output_alignment" / TABLES)["figure1c_plus"].set_index(["series", "length"])
+    text = (ROOT / "README.md").read_text()
+    for line in (line.split() for line in text.splitlines() if line.split()[1:2] == ["20"]):
+        assert float(line[4]) == pytest.approx(errors.loc[(line[0], 50), "median"], rel=0.005)
+
+
+def test_how_fast_how_broad_and_how_judged():
+    bench, gpu = (json.loads((REFERENCE / f"{name}.json").read_text())["rows"] for name in ("bench", "gpu"))
+    told = {row["measure"]: row["value"] + row["details"] for row in bench}
+    ratio = told["default model against x-transformers on padded batches"]
+    faster, fairly = (round(float(number)) for number in re.findall(r"([\d.]+)x", ratio))
+    seconds = told["figures 1, 3, 4, 5 from nothing: 170 runs"].split(" s")[0]
+    models = max(row["numbers"]["models_an_hour"] for row in gpu if "GPU: default model" in row["measure"])
+    tasks = sum(len(tasks_of(family)) for family in families())
+    encodings = {path.stem for path in (ROOT / "conf" / "encoding").glob("*.yaml")}
+    extensions = {path.stem for path in (ROOT / "conf" / "extension").glob("*.yaml")} & encodings - {"rope"}
+    text = (ROOT / "README.md").read_text()
+    for said in (
+        f"verdicts take {seconds} s",
+        f"trains {round(models, -4):,} models an hour",
+        f"{fairly} to {faster} times as fast",
+        "Over 40 [tasks](docs/reference.md#tasks) and 25 [encodings]",
+        f"{len(extensions)} of which extend a context",
+    ):
+        assert said in text, said
+    assert tasks >= 40
+    assert len(encodings) >= 25
+    words = []
+    for name, load in papers().items():
+        claims = [claim.name for claim in load().claims.values() if not claim.where.startswith(OURS)]
+        verdicts = pd.read_csv(REFERENCE / name / CLAIMS).drop_duplicates("claim").set_index("claim")["verdict"]
+        words += list(verdicts[verdicts.index.isin(claims)])
+    holds, fails, mixed = (words.count(word) for word in ("holds", "does not hold", "mixed"))
+    judged = f"{len(words)} claims of five papers, tested again: {holds} hold, {fails} do not, {mixed} is mixed, and "
+    assert f"{judged}{len(words) - holds - fails - mixed} are open" in text
