@@ -150,16 +150,6 @@ def test_the_file_that_names_a_class_counts_beside_the_one_that_defines_it(edit)
     assert len(hashes) == 2
 
 
-def test_reading_a_record_of_an_own_class_imports_nothing(edit, tmp_path):
-    edit(CLASS.format(slope=0.1))
-    (record,) = run(tmp_path, **OWN, progress=False)
-    sys.modules.pop("mine_edited")
-    assert len(synthlab.load_records(tmp_path / "results")["id"].unique()) == 1
-    assert "mine_edited" not in sys.modules
-    with pytest.raises(InputError, match="is not imported, and reading a record imports nothing"):
-        synthlab.load_model(record)
-
-
 @pytest.mark.parametrize("trained", [True, False])
 def test_a_file_that_changed_after_its_import_is_named_and_not_taken_for_what_runs(edit, tmp_path, trained):
     made = edit(CLASS.format(slope=0.1))
