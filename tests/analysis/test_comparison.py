@@ -35,7 +35,6 @@ def note(runs, **asked) -> str:
 
 
 def drawn(runs, **asked):
-    """The figure, laid out, and closed."""
     figure = compare(runs, **asked)
     figure.canvas.draw()
     plt.close(figure)

@@ -28,7 +28,6 @@ def shared():
 
 @pytest.fixture
 def worker(shared):
-    """A process that remembers nothing of earlier tests."""
     shared.send(Forget())
     return shared
 

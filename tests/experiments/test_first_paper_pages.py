@@ -8,8 +8,6 @@ import pandas as pd
 from experiments.committed_verdicts import TABLES, read_tables
 from experiments.reference import REFERENCE, ROOT
 
-MODELS = ("default", "depth2", "post", "width64", "small_init")  # of figure maps, those in which 1/x errs least
-
 
 @cache
 def tables() -> dict[str, pd.DataFrame]:
@@ -17,7 +15,6 @@ def tables() -> dict[str, pd.DataFrame]:
 
 
 def words(page: str) -> str:
-    """A page without its line breaks."""
     return " ".join((ROOT / page).read_text().split())
 
 
@@ -91,28 +88,3 @@ def test_the_errors_of_maps_at_length_50():
     seeds = f"{readout['low']:.2g} to {readout['high']:.0f}"
     told = f"x^-0.35 has an error of {readout['median']:.1f} at length 50 (ten seeds: {seeds})"
     assert told in words("docs/results.md")
-
-
-def test_in_how_many_models_the_seeds_of_the_two_best_maps_overlap():
-    overlapping = sum(
-        curve(f"maps{model}", "reciprocal", "high")[50] >= curve(f"maps{model}", "rsqrt", "low")[50] for model in MODELS
-    )
-    assert overlapping == 4
-    assert "In four of these the seeds overlap" in words("docs/results.md")
-
-
-def test_the_root_of_the_error_of_the_length_grows_by_one_a_symbol():
-    rates = [
-        (np.sqrt(errors[50]) - np.sqrt(errors[40])) / 10
-        for errors in (curve("figure1b", name) for name in ("nope", "alibi", "rope", "learned"))
-    ]
-    assert f"{min(rates):.2f} to {max(rates):.2f}" in words("docs/results.md")
-
-
-def test_intervals_of_the_best_power_that_end_where_the_tried_powers_do():
-    text = (ROOT / "docs" / "results.md").read_text()
-    block = text.split("| | q = 1/2 | q = 1 | q = 2 |")[1].split("\n\n")[0]
-    intervals = [each.split("]")[0] for each in block.split("[")[1:]]
-    ends = sum(each.endswith("-0.25") for each in intervals)
-    assert (len(intervals), ends) == (18, 9)
-    assert "nine of the 18 intervals end at -0.25" in words("docs/results.md")

@@ -148,17 +148,6 @@ def test_accumulation_is_the_loss_of_all_windows(trainer):
     assert not torch.allclose(weights(parts.model), weights(plain.model), atol=1e-4)
 
 
-def test_logged_parts_add_up(trainer):
-    # Three batches an epoch: a step of two and a step of one.
-    settings = {"max_steps": 4, "gradient_accumulation_steps": 2, "per_device_train_batch_size": 2, "logging_steps": 2}
-    trained = trainer(tiny(scale=10.0), rows(texts(6, 12)), align(), **settings)
-    trained.train()
-    parts = list(zip(*(logged(trained, name) for name in ("loss", "training", "misalignment")), strict=True))
-    assert len(parts) == 2
-    for loss, training, misaligned in parts:
-        assert loss == pytest.approx(training + ALPHA * misaligned, rel=1e-5)
-
-
 @pytest.mark.parametrize(
     ("data", "settings", "line"),
     [

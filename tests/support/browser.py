@@ -77,8 +77,6 @@ class Visitor:
         raise AssertionError(f"not within {PATIENCE} s: {what}; the page says {self.text('message')!r}")
 
     def idle(self, curves: int) -> None:
-        """Wait until so many runs are there, and none trains."""
-
         def ended() -> bool:
             listed = self.text("listed")
             return listed.count("<li ") == curves and not re.search(r"step \d+ of|starting", listed)
