@@ -60,31 +60,3 @@ def test_the_horizon_of_one_over_sqrt_is_given_at_two_tolerances():
         assert f"within 20 % up to {loose}" in words(page)
         assert seeds in words(page)
     assert f"within 10 % up to length {mild}" in words("docs/results.md")
-
-
-def test_the_horizon_of_one_over_x_comes_with_its_range():
-    drawn = row("horizonlength", encoding="nope", outrep="reciprocal")
-    seeds = f"{drawn['low']} to {drawn['high']}"
-    assert f"1/x: {drawn['median']}, seeds {seeds}" in words("docs/results.md")
-    assert f"on 1/x does so up to length {int(drawn['median'])} (seeds: {seeds})" in words("docs/findings.md")
-    others = tables()["horizonlength"].query("encoding in ('learned', 'sinusoidal', 't5')")
-    assert others["median"].max() == 11  # "no map passes 11"
-    best = row("horizonlength", encoding="rope", outrep="rsqrt")["median"]
-    assert f"With RoPE the best is 1/sqrt(x) ({best:.0f};" in words("docs/results.md")
-
-
-def test_the_errors_of_maps_at_length_50():
-    at_50 = {
-        name: [curve("figure1c_plus", name, of)[50] for of in ("median", "high")] for name in ("reciprocal", "rsqrt")
-    }
-    plain = curve("figure1c_plus", "identity")[50]
-    assert f"the medians of 20 seeds are {plain:,.0f} and {at_50['reciprocal'][0]:.0f}" in words("README.md")
-    worst = f"its worst seed of 20 has {at_50['reciprocal'][1]:.0f}, that of 1/sqrt(x) {at_50['rsqrt'][1]:.0f}"
-    assert worst in words("docs/results.md")
-    steeper = row("powerslength", series="length=50", p=-1.25)
-    assert f"({steeper['median']:.0f} against {at_50['reciprocal'][0]:.0f} at length 50)" in words("docs/results.md")
-    assert steeper["high"] > 400_000
-    readout = row("readoutnope_both", p=-0.35, q=0.5)
-    seeds = f"{readout['low']:.2g} to {readout['high']:.0f}"
-    told = f"x^-0.35 has an error of {readout['median']:.1f} at length 50 (ten seeds: {seeds})"
-    assert told in words("docs/results.md")
