@@ -23,7 +23,7 @@ from synthlab.studies.evidence import Evidence
 from synthlab.studies.verdicts import Grounds, judge
 
 EACH = ("bos", "both", "own", "none")
-POWERS = (-3.0, -2.0, -1.5, -1.0, -0.7, -0.5, -0.35, -0.25)
+POWERS = (-3.0, -2.0, -1.0, -0.5, -0.25)
 
 
 def member(q: float, raised: str, inner: str = "nope") -> dict:
