@@ -33,7 +33,6 @@ class Shiftless(Identity):
     ("task", "field", "name"),
     [
         ("mean", "encoding", "WithoutDims"),
-        ("text", "extension", "WithoutDims"),
         ("copy", "model", "LSTM"),
         ("mean", "outrep", "Shiftless"),
     ],

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from synthlab.cli.commands import COMMANDS
-
 ROOT = Path(__file__).parent.parent
 
 
@@ -52,14 +50,6 @@ def test_the_wheel_holds_packages_and_configs(installed):
     }
     prefix = "synthlab/packages/"
     assert {name.removeprefix(prefix) for name in names if name.startswith(prefix)} == in_packages
-
-
-def test_the_wheel_offers_every_subcommand(installed):
-    (metadata,) = installed.glob("synthlab-*.dist-info")
-    assert {path.name for path in installed.iterdir()} == {"synthlab", "hydra_plugins", metadata.name}
-    modules = {command.calls.partition(":")[0].replace(".", "/") for command in COMMANDS.values()}
-    homes = (installed, installed / "synthlab" / "packages")
-    assert [each for each in modules if not any((home / f"{each}.py").is_file() for home in homes)] == []
 
 
 # A package that a named one brings: what is imported, and by whose dependencies it is there.

@@ -67,8 +67,9 @@ def train_and_report(paper: Paper, raw: Mapping[str, Any], given: Mapping[str, s
             raise InputError(f"{edit}: edits none of the studies that are asked for: {', '.join(studies)}")
     of_the_command = {*OF_THE_COMMAND} - {"study"}  # study.NAME.key=value edits a study
     overrides = Overrides(override for key, override in given.items() if key.split(".")[0] not in of_the_command)
+    families = [family for study in studies.values() for family in study.families(overrides)]
+    overrides.check_all_taken(families)  # before the runs are composed, which takes seconds
     plans = [study.plan(name, overrides, own.seeds, own.first_seed) for name, study in studies.items()]
-    overrides.check_all_taken([config for plan in plans for config in plan.configs])
 
     store = Store(own.results, None if own.replot else own.save, own.tag)
     tracker = tracker_of(raw["tracker"], store.tag) if "tracker" in raw else None

@@ -1,6 +1,6 @@
 """Grids of arms: how ``conf/`` describes the runs of a study, and the runs that a description stands for."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import inf
 from statistics import median
@@ -137,10 +137,10 @@ class Grid(BaseModel):
             InputError: An override contradicts the grid's own settings, or runs would differ in name only.
         """
         found = []
-        for arm, chosen in product(self.arms, [chosen for varied in self.vary for chosen in combinations(varied)]):
+        for arm, chosen in self._series():
             candidates = {}
             for tuned in combinations(self.tune):
-                settings = dict(settings_of(self.fixed | chosen | self.arms[arm] | tuned))
+                settings = self._settings(arm, chosen, tuned)
                 raw = overrides.compose(field, settings, task)
                 config = resolve(raw if own is None else raw | {"family": own.model_fields["family"].default})
                 runs = seeds if config.follows(raw) else seeds[:1]
@@ -150,6 +150,17 @@ class Grid(BaseModel):
         if len(set(ids)) < len(ids):
             raise InputError(f"{field}: two series have the same run; leave one out")
         return found
+
+    def families_of_runs(self, overrides: Overrides, task: str) -> Iterator[str]:
+        """Yield the family of each run, without composing it; for arguments see ``cells``."""
+        for (arm, chosen), tuned in product(self._series(), combinations(self.tune)):
+            yield overrides.find_family(self._settings(arm, chosen, tuned), task)
+
+    def _series(self) -> Iterable[tuple[str, dict[str, Any]]]:
+        return product(self.arms, [chosen for varied in self.vary for chosen in combinations(varied)])
+
+    def _settings(self, arm: str, chosen: dict[str, Any], tuned: dict[str, Any]) -> dict[str, Any]:
+        return dict(settings_of(self.fixed | chosen | self.arms[arm] | tuned))
 
 
 def combinations(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:

@@ -1,13 +1,13 @@
 """The settings that the command line gives for the runs of studies."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from synthlab.errors import InputError
 from synthlab.runs.composition import Composer, compose, family_of
-from synthlab.runs.conf_files import families, run_type
+from synthlab.runs.conf_files import run_type
 from synthlab.runs.registry import describe_unknown_key, key_of
-from synthlab.runs.run import BOOKKEEPING, Run
+from synthlab.runs.run import BOOKKEEPING
 
 NOT_RUNS = ("study", "seeds", "first_seed", "replot", "quick")  # keys of the command that are not keys of its runs
 OF_THE_COMMAND = (*NOT_RUNS, *BOOKKEEPING)
@@ -40,7 +40,7 @@ class Overrides:
         If the grid names no task, it is the command line's, or else ``default``. Raises InputError for a setting of the
         command line that the grid, ``field``, sets itself.
         """
-        task = str(settings.get("task") or self.task or default)
+        task = self._task(settings, default)
         family = family_of(task)
         taken = self._select(family)
         for key, override in taken.items():
@@ -49,26 +49,32 @@ class Overrides:
         composer = self._composers.setdefault(family, Composer(taken.values()))
         return composer.compose({"task": task, **settings})
 
-    def text(self, study: str, configs: Iterable[Run]) -> str:
+    def find_family(self, settings: Mapping[str, Any], default: str) -> str:
+        """Return the family of the run that ``compose`` makes of ``settings``, without composing it."""
+        return family_of(self._task(settings, default))
+
+    def text(self, study: str, families: Iterable[str]) -> str:
         """Return, in one line, how ``study`` differs from its file.
 
-        These are the settings that its runs, ``configs``, take, and edits of the study itself.
+        These are the settings that its runs, of ``families``, take, and edits of the study itself.
         """
-        taken = {key for family in _families_of(configs) for key in self._select(family)}
+        taken = {key for family in families for key in self._select(family)}
         edits = [override for key, override in self._edits.items() if f"{key}.".startswith(f"study.{study}.")]
         return " ".join([*(override for key, override in self.of_runs.items() if key in taken), *edits])
 
-    def check_all_taken(self, configs: Iterable[Run]) -> None:
-        """Raise InputError for a setting that none of the runs ``configs`` has."""
-        of = _families_of(configs)
-        taken = {key for family in of for key in self._select(family)}
+    def check_all_taken(self, families: Sequence[str]) -> None:
+        """Raise InputError for a setting that no run of ``families`` has."""
+        taken = {key for family in families for key in self._select(family)}
         for key, override in self.of_runs.items():
             if key not in taken:
-                known = compose([self._default(of[0])])
+                known = compose([self._default(families[0])])
                 if "." not in key and key not in known:
                     raise InputError(describe_unknown_key(override, [*NOT_RUNS[1:], *sorted(known.keys() - {"seed"})]))
-                compose([self._default(of[0]), override])  # raises an error with similar names
+                compose([self._default(families[0]), override])  # raises an error with similar names
                 raise InputError(f"{override}: none of the runs has this setting; leave it out")
+
+    def _task(self, settings: Mapping[str, Any], default: str) -> str:
+        return str(settings.get("task") or self.task or default)
 
     def _default(self, family: str) -> str:
         """Return the override that describes a run of a family, with everything else at its default."""
@@ -90,13 +96,6 @@ class Overrides:
                 if key in groups or (key != "task" and _has(chosen, key))
             }
         return self._taken.get(family, {})
-
-
-def _families_of(configs: Iterable[Run]) -> list[str]:
-    """Return the families that the runs belong to."""
-    types = dict.fromkeys(map(type, configs))
-    found = (family for each in types for family in families() if issubclass(each, run_type(family)))
-    return list(dict.fromkeys(found))
 
 
 def _has(config: Any, key: str) -> bool:

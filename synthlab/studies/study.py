@@ -149,6 +149,12 @@ class Study(BaseModel, ABC):
         if all(table.empty for table in tables.values()):
             raise RunsFailed(f"failed: study.{plan.name}: every run diverged; lower protocol.lr")
 
+    def families(self, overrides: Overrides) -> list[str]:
+        """Return the families of its runs, each once, without composing the runs."""
+        return list(
+            dict.fromkeys(each for grid in self.grids.values() for each in grid.families_of_runs(overrides, self.task))
+        )
+
     def plan(self, name: str, overrides: Overrides, seeds: Seeds | None = None, first_seed: int = 0) -> Plan:
         """Return the runs under the command line's ``overrides``, with the seeds from ``first_seed`` on.
 
@@ -166,7 +172,7 @@ class Study(BaseModel, ABC):
             cells[key] = grid.cells(place, overrides, numbers, self.task, self.run_class)
             self.check_cells(place, key, cells[key])
         plan = Plan(name, self, cells, "", auto)
-        told = [overrides.text(name, plan.configs), f"first_seed={first_seed}" if first_seed else ""]
+        told = [overrides.text(name, self.families(overrides)), f"first_seed={first_seed}" if first_seed else ""]
         return plan._replace(overrides=" ".join(filter(None, told)))
 
 

@@ -96,11 +96,7 @@ def test_a_row_holds_what_the_record_says(store):
     ("where", "rows"),
     [
         ("encoding=rope seed=1 length>=11", 2),
-        ("status=finished length=5", 4),
         ("status=diverged", 1),
-        ("encoding.base=null length=1", 2),
-        ("mse>0.33 length=12", 2),
-        ("task=sum", 0),
         ({"encoding": "rope", "seed": 0}, LENGTHS),
     ],
 )

@@ -4,24 +4,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from support.records import encoded, made, record
 from synthlab.analysis.comparison import gather_points
 from synthlab.analysis.record_list import Records
-from synthlab.analysis.series import style_series
 from synthlab.compare import compare
 from synthlab.errors import InputError
-from synthlab.numbers.run import METRICS
 
 
 def mapped(name: str, shift=0.0, **arguments) -> dict:
     return {"outrep": {"name": name, "shift": shift, **arguments}}
-
-
-def sized(width: int) -> dict:
-    return {"model": record().config.model | {"width": width}}
 
 
 def table(*runs: list) -> pd.DataFrame:
@@ -43,7 +35,6 @@ def note(runs, **asked) -> str:
 
 
 def drawn(runs, **asked):
-    """The figure, laid out, and closed."""
     figure = compare(runs, **asked)
     figure.canvas.draw()
     plt.close(figure)
@@ -57,7 +48,6 @@ def refusal(runs, **asked) -> str:
 
 
 TRAINED = table(made(1, train_length=5, test_length=8), made(10))  # under two training lengths
-POWERS = table(made(1, **mapped("power", p=-1.0)), made(2, **mapped("power", p=-2.0)), made(3, **mapped("sqrt")))
 
 
 def test_points_are_medians_over_seeds():
@@ -120,15 +110,6 @@ def test_names_stand_side_by_side_and_are_not_joined():
     assert [text.get_text() for text in axes.get_xticklabels()] == ["NoPE", "ALiBi", "RoPE"]
 
 
-@pytest.mark.parametrize("x", ["length", "task"])
-def test_series_look_different(x):
-    names = ("rope", "alibi", "nope")
-    runs = [made(1, (0,), **encoded(name), train_length=k) for name in names for k in (4, 5, 6, 7, 8)]
-    found = comparison(table(*runs), x=x, by="train_length,encoding")
-    styles = style_series(found.series)
-    assert len({style[1:] for style in styles.values()}) == len({style.label for style in styles.values()}) == 15
-
-
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
@@ -144,49 +125,6 @@ def test_series_look_different(x):
 )
 def test_what_does_not_fit_is_refused_in_one_line(asked, said):
     assert refusal(TRAINED, **asked).startswith(said)
-
-
-MIXED = table(
-    *(
-        made(value, seeds=(0, 1), train_length=trained, **sized(width), **encoded(name))
-        for value, trained in ((-1, 5), (2, 10))
-        for width in (8, 256)
-        for name in ("nope", "alibi")
-    ),
-    *(made(3, seeds=(0, 1), test_length=longest, **mapped("power", p=-2.0)) for longest in (10, 12)),
-    made(4, seeds=(0, 1), task={"name": "mean"}, **mapped("log", shift=1.0)),
-    made(0, seeds=(0,), protocol=record().config.protocol.model_dump() | {"name": "mine", "lr": 0.5}),
-    [record(7, diverged_at=3)],
-)
-COLUMNS = st.sampled_from([*MIXED.columns, "nonsense", ""])
-NUMBERS = ["outrep.p", "model.width", "train_length", "test_length", "seed", "length"]
-VARIED = st.sampled_from(["task", "encoding", "outrep", "protocol", *NUMBERS])
-CHOICE = {
-    "metric": st.sampled_from([*METRICS, "horizon"]) | COLUMNS,
-    "x": st.just("length") | VARIED | COLUMNS,
-    "by": st.none() | st.lists(VARIED | COLUMNS, max_size=3),
-    "facet": st.none() | st.lists(VARIED, max_size=2) | COLUMNS,
-    "length": st.none() | st.sampled_from([3, [5, 12], "x", 99]),
-}
-
-
-@pytest.mark.slow
-@settings(max_examples=30)
-@given(asked=st.fixed_dictionaries(CHOICE))
-def test_pooled_points_say_so(asked):
-    try:
-        found = comparison(MIXED, **asked)
-    except InputError:
-        return
-    named = {found.x, *found.by, *found.facet}
-    for point in found.points.itertuples():
-        pooled = set(filter(None, point.pooled.split(", ")))
-        assert point.low <= point.median <= point.high
-        assert not pooled & named
-        assert point.seeds <= 2 or pooled  # there are two seeds of each
-    said = "; ".join(found.remarks)
-    assert ("pooled over" in said) == bool(found.points["pooled"].any())
-    assert "left out: 1 diverged run" in said
 
 
 def test_a_panel_may_lack_a_series_of_names():

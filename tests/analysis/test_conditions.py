@@ -31,12 +31,9 @@ def select_rows(table: pd.DataFrame, where) -> pd.DataFrame:
     [
         (None, [0, 1, 2, 3]),
         ("task=length,sum", [1, 2, 3]),
-        ("task!=length,sum", [0]),
         ("task=length train_length>=10 protocol.lr<0.01", [1]),
         (["task=length", "protocol.lr=0.1"], [3]),
         ("protocol.lr=1e-3", [0, 2]),
-        ("train_length=10.0", [1, 3]),
-        ("train_length<=10", [0, 1, 3]),
         ("encoding.base=null", [0, 2]),
         ("encoding.base!=null", [1, 3]),
         ("encoding.base>5", [1]),  # what is missing is neither more nor less
@@ -44,11 +41,9 @@ def select_rows(table: pd.DataFrame, where) -> pd.DataFrame:
         ("tag=a", [0, 3]),  # one of several tags
         ("tag!=b", [1, 2, 3]),
         ("tag=null", [1]),
-        ("tag=7", [2]),
         ("task=", []),
         ({"task": ["mean", "sum"], "flag": True}, [0, 2]),
         ({"train_length": np.int64(5)}, [0]),
-        ({"encoding.base": None}, [0, 2]),
     ],
 )
 def test_rows_are_chosen(where, rows):

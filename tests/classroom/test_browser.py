@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from support.browser import SIZES, Visitor, open_chromium
+from support.browser import Visitor, open_chromium
 from support.server import served
 
 pytestmark = pytest.mark.browser
@@ -18,13 +18,6 @@ LESSONS = {
     "Train longer": 4,
     "In theory": 1,
 }
-BOXES = """(names) => names.map((name) => {
-    const model = Bokeh.documents[0].get_model_by_name(name)
-    const box = Bokeh.index.find_one_by_id(model.id).el.getBoundingClientRect()
-    return [name, box.left, box.top, box.right, box.bottom]
-})"""
-# Of the lesson "1/x mends most".
-CHARTS = [f"chart_{name}" for name in ("linear", "losses", "plain", "mapped")]
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +36,11 @@ def server(browser) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 @pytest.fixture
-def visit(browser, server) -> Iterator[Callable[..., Visitor]]:
+def visit(browser, server) -> Iterator[Callable[[], Visitor]]:
     visitors: list[Visitor] = []
 
-    def visit(size: tuple[int, int] = SIZES["laptop"]) -> Visitor:
-        visitors.append(Visitor(browser, server[1], size))
+    def visit() -> Visitor:
+        visitors.append(Visitor(browser, server[1]))
         return visitors[-1]
 
     yield visit
@@ -70,28 +63,6 @@ def test_every_lesson_draws_and_says_what_was_seen(visit):
         assert len(window.curves()) == runs + (name == "In theory")
         assert window.text("story") != told
         assert window.text("message") == ""
-
-
-@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
-def test_everything_fits_and_can_be_read(visit, size):
-    window = visit(size)
-    window.button("1/x mends most").click()
-    window.idle(2)
-    page, (width, height) = window.page, size
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    boxes = page.evaluate(BOXES, [*CHARTS, "sequence", "length", "text_answer"])
-    for name, left, top, right, bottom in boxes:
-        assert 0 <= left < right <= width, name
-        assert 0 <= top < bottom <= height, name
-        if name in CHARTS:
-            assert right - left >= 200, name
-            assert bottom - top >= 200, name
-    sizes = page.evaluate(
-        """() => Array.from(Bokeh.documents[0].all_models)
-                 .map((model) => model.major_label_text_font_size).filter((size) => size !== undefined)"""
-    )
-    assert sizes
-    assert all(int(size.removesuffix("px")) >= 15 for size in sizes)
 
 
 def test_two_windows_do_not_meet(visit):

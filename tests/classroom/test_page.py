@@ -1,6 +1,6 @@
 """A window without a browser: what is pressed, what is asked of the process, what is shown."""
 
-from classroom.messages import Answered, Forget, Read, Refused, Stop, Theorize, Theorized, Train
+from classroom.messages import Answered, Forget, Read, Refused, Stop, Train
 from support.fake_page import READING, begun, progress
 
 
@@ -19,20 +19,6 @@ def test_a_lesson_trains_its_runs_in_turn(window):
     assert lesson.seen in window.page.board.story.text
     assert window.names == ["length, NoPE, 1500 steps", "length, NoPE, 1/x, 1500 steps"]
     assert window.page.controls.settings["outrep"].value == "reciprocal"
-
-
-def test_runs_are_trained_once(window):
-    window.press("Length fails")
-    window.trains(1)
-    window.press("1/x mends most")
-    assert [request.number for request in window.asked(Train)] == [1, 2]  # the plain one is there
-    window.trains(2)
-    window.press("1/x mends most")
-    assert len(window.page.runs) == 1  # both anew
-    window.trains(3)
-    window.trains(4)
-    assert [request.number for request in window.asked(Train)] == [1, 2, 3, 4]
-    assert window.drawn == {3, 4}
 
 
 def test_another_lesson_takes_over_from_the_one_that_trains(window):
@@ -80,24 +66,6 @@ def test_a_typed_sequence_is_read_at_the_chosen_length(window):
     assert window.asked(Read)[-1] == Read(1, "011", 2)
     assert "truth <b>2</b>, the model says <b>1</b>" in window.page.board.answer.text
     assert "a length it has trained on" in window.page.board.answer.text
-
-
-def test_theory_is_drawn_where_there_is_one(window):
-    window.press("In theory")
-    assert window.page.controls.theory
-    window.hear(begun(1))
-    assert window.asked(Theorize) == [Theorize(1)]
-    window.hear(Theorized(1, [0.5] * 6, ""))
-    assert "theory" in window.drawn
-    window.page.controls.ticks.active = []
-    assert "theory" not in window.drawn
-    window.hear(progress(1, "finished"))
-    window.press("Mean works")
-    window.trains(2)
-    window.page.controls.ticks.active = [1]
-    window.hear(Theorized(2, [], "theory: known for fair symbols only"))
-    assert "fair symbols only" in window.page.board.message.text
-    assert "theory" not in window.drawn
 
 
 def test_a_process_that_does_not_stop_is_replaced(window):

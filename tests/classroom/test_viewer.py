@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import torch
 
 from classroom.viewer import Viewer
 from support.configs import QUICK, config
@@ -66,12 +65,3 @@ def test_a_typed_sequence_is_repeated(task, truth):
     assert (reading.symbols, reading.length) == ("011011011011", 4)
     assert reading.truth[:7] == pytest.approx(truth)
     assert len(reading.answers) == LONGEST
-
-
-def test_looking_leaves_the_model_and_gradients_alone():
-    viewer, model = untrained("encoding=learned")
-    before = [parameter.clone() for parameter in model.parameters()]
-    viewer.view(model)
-    viewer.read(model, "01", 5)
-    assert all(torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True))
-    assert all(parameter.grad is None for parameter in model.parameters())

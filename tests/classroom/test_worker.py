@@ -28,7 +28,6 @@ def shared():
 
 @pytest.fixture
 def worker(shared):
-    """A process that remembers nothing of earlier tests."""
     shared.send(Forget())
     return shared
 
@@ -59,19 +58,6 @@ def test_a_run_ends_as_the_command_line_records_it(worker):
     assert looks[-1].view.error == record.metrics["mse"].tolist()
     assert looks[-1].losses == record.training["loss"].tolist()
     assert looks[-1].steps == record.training["step"].tolist()
-
-
-def test_stop_keeps_the_model(worker):
-    worker.send(Train(2, ENDLESS))
-    until(worker, Progress, "training")
-    worker.send(Stop())
-    last = until(worker, Progress, "stopped")[-1]
-    worker.note_stopped()
-    assert 0 < last.steps[-1] < 10**6
-    worker.send(Read(2, "01", 3))
-    assert until(worker, Answered)[-1].reading.truth[2] == 3
-    worker.send(Train(3, SMALL))
-    until(worker, Progress, "finished")
 
 
 def test_questions_are_answered_while_a_model_trains(worker):

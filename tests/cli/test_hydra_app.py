@@ -19,10 +19,6 @@ REFUSED_BY_THE_COMMAND = {
     "a value that must be given": (["seed=???"], "seed: missing; must be given"),
     "a reference to nowhere": (["seed=${nope}"], r"seed=\$\{nope\}: Interpolation key 'nope' not found"),
     "no folder for results": (["results="], "results=: must be the path of a folder"),
-    "a family is set by its task": (
-        ["-m", "task=mean,copy", "family=nope"],
-        "family=nope: Could not override 'family'",
-    ),
     "an unknown way to try again": (["retry=always"], "retry=always: unknown; choose from none, failed"),
     "a launcher of a single run": (["hydra/launcher=joblib"], "hydra/launcher=joblib: applies only to sweeps"),
     "a file that Hydra would unpickle": (["--experimental-rerun", "a.pickle"], "--experimental-rerun: a command has"),
@@ -136,15 +132,12 @@ def test_help_shows_what_applies_to_a_task_and_nothing_else(invoke, words, monke
     for text in (
         "task=copy: the prompt again, with symbols that repeat\n",
         "Score: exact match at every length.\n",
-        "positions   clex, contiguous, cream",
         "  task.symbols=2                number of different symbols\n",
-        "  train_length=20               longest training length, l_train; lengths are uniform\n",
-        "  protocol.lr=0.003             highest learning rate\n",
         "  seed=0                        master seed; null seeds below equal it",
         "synthlab task=copy encoding=alibi",
     ):
         assert text in outcome.out
-    for text in ("outrep", "extension=", "family", "family", "study"):
+    for text in ("outrep", "extension=", "family", "study"):
         assert text not in outcome.out
 
 
@@ -155,17 +148,3 @@ def test_help_explains_every_key_and_its_example_can_be_run(invoke, task, monkey
     keys = out.partition("Keys, with")[2].partition("Examples")[0].partition(f"task={task}\n")[2]
     assert re.findall(r"^  [\w.]+=\S*\n(?! {32})", keys, re.MULTILINE) == []
     resolve(compose(out.partition("Examples\n")[2].splitlines()[0].split()[1:]))  # the example can be run
-
-
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (["task=copi"], "error: task=copi: unknown, did you mean copy?"),
-        (["~encoding"], "error: encoding: missing; must be given"),
-        (["-m", "~seed", "task=copy,sort"], "error: seed: missing; must be given"),
-    ],
-)
-def test_help_refuses_what_a_run_refuses(invoke, words, line):
-    outcome = invoke("synthlab", *words, "--help")
-    assert outcome.status == 2
-    assert outcome.err.startswith(line)

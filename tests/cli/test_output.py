@@ -10,9 +10,7 @@ import pytest
 from support.configs import QUICK
 from synthlab.errors import InputError, RunsFailed, escape
 from synthlab.output import say, tell
-from synthlab.runs.composition import compose, to_overrides
-from synthlab.runs.run import resolve
-from synthlab.storage.records import Failure
+from synthlab.runs.composition import to_overrides
 from synthlab.storage.store import Store
 
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
@@ -74,21 +72,3 @@ def test_lines_keep_their_newlines_and_nothing_else_that_steers_a_terminal(capsy
     say(f"a\n\tb{STEERING}\r", 3)
     tell(f"a\n\tb{STEERING}\udc80")
     assert capsys.readouterr() == ("a\n\tb\\x1b[2J\\u202e\\r\n3\n", "a\n\tb\\x1b[2J\\u202e\\udc80\n")
-
-
-@pytest.mark.parametrize(("program", "argument"), [("synthlab", f"task={STEERING}"), ("collect", STEERING)])
-def test_an_argument_is_echoed_without_steering_the_terminal(invoke, program, argument):
-    outcome = invoke(program, argument)
-    assert outcome.status == 2
-    assert "\\x1b[2J" in outcome.err
-    assert outcome.err.isascii()
-    assert "\x1b" not in outcome.err
-
-
-def test_a_forged_record_does_not_steer_the_terminal(invoke, tmp_path, quick):
-    config = resolve(compose([*quick, "task=mean"]))
-    Store(tmp_path).write_failure(Failure(config, f"OSError: {STEERING}\nrecord: all is well", "", {}))
-    outcome = invoke("synthlab", "-m", *quick, "task=mean")
-    assert outcome.status == 1
-    assert r"OSError: \x1b[2J\u202e\nrecord: all is well" in outcome.err
-    assert Store(tmp_path).read_failure(config.id).error.endswith(f"{STEERING}\nrecord: all is well")  # data, as it is

@@ -182,7 +182,8 @@ def check_study(overrides: list[str], named: list[str]) -> None:
     found = compose([f"study={name}/{studies.studies_of(name)[study]}", *own], "study")["study"]
     first = papers()[name]().studies(found)[next(iter(studies.read_studies(name, study)))]
     of_runs = Overrides(word for word in words if word not in own)
-    of_runs.check_all_taken(first.plan("s", of_runs, seeds=1).configs)
+    of_runs.check_all_taken(first.families(of_runs))
+    first.plan("s", of_runs, seeds=1)
 
 
 def test_code_is_found():

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from experiments.bench import gpu, mqar
-from experiments.bench.probes import models_an_hour
 from synthlab.models.language_model import LanguageModel
 from synthlab.runs.composition import compose
 from synthlab.runs.run import resolve
@@ -15,11 +14,6 @@ from synthlab.training.execution import initialize
 
 SMALL = ["task=length", "model.width=4", "test_length=12", "evaluation.sequences=2"]
 TEXT = ["task=text", "model.width=16", "test_length=70", "evaluation.sequences=2"]
-
-
-def test_models_an_hour():
-    config = resolve(compose(["task=length", "protocol.steps=1000"]))
-    assert models_an_hour(config, 5, 0.01) == pytest.approx(5 * 3600 / 10)
 
 
 def test_rows_of_a_gpu(tmp_path, monkeypatch):

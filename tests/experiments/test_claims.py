@@ -234,16 +234,6 @@ def test_a_check_is_answered_by_its_interval(values, bounds, answer):
     assert check.answer == answer
 
 
-@pytest.mark.parametrize("number", [5, 20])
-@pytest.mark.parametrize(("value", "answer"), [(2.0, "holds"), (0.5, "fails")])
-def test_nan_is_missing(number, value, answer):
-    known = Check("x", np.full(number, value), low=1.0)
-    check = known._replace(values=np.append(known.values, np.nan))
-    assert (check.answer, check.missing, check.witnesses.number) == (answer, 1, number)
-    for quantity in ("median", "fulfilling", "interval", "refutation"):
-        assert getattr(check, quantity) == getattr(known, quantity)
-
-
 @pytest.mark.parametrize("ends", [None, (np.nan, 0.5), (2.0, np.nan)])
 def test_what_has_no_number_is_no_evidence(ends):
     estimate = GroupEstimate(ConfidenceInterval(*ends, 0.95), 7, "settings") if ends else None

@@ -8,8 +8,6 @@ import pandas as pd
 from experiments.committed_verdicts import TABLES, read_tables
 from experiments.reference import REFERENCE, ROOT
 
-MODELS = ("default", "depth2", "post", "width64", "small_init")  # of figure maps, those in which 1/x errs least
-
 
 @cache
 def tables() -> dict[str, pd.DataFrame]:
@@ -17,7 +15,6 @@ def tables() -> dict[str, pd.DataFrame]:
 
 
 def words(page: str) -> str:
-    """A page without its line breaks."""
     return " ".join((ROOT / page).read_text().split())
 
 
@@ -63,56 +60,3 @@ def test_the_horizon_of_one_over_sqrt_is_given_at_two_tolerances():
         assert f"within 20 % up to {loose}" in words(page)
         assert seeds in words(page)
     assert f"within 10 % up to length {mild}" in words("docs/results.md")
-
-
-def test_the_horizon_of_one_over_x_comes_with_its_range():
-    drawn = row("horizonlength", encoding="nope", outrep="reciprocal")
-    seeds = f"{drawn['low']} to {drawn['high']}"
-    assert f"1/x: {drawn['median']}, seeds {seeds}" in words("docs/results.md")
-    assert f"on 1/x does so up to length {int(drawn['median'])} (seeds: {seeds})" in words("docs/findings.md")
-    others = tables()["horizonlength"].query("encoding in ('learned', 'sinusoidal', 't5')")
-    assert others["median"].max() == 11  # "no map passes 11"
-    best = row("horizonlength", encoding="rope", outrep="rsqrt")["median"]
-    assert f"With RoPE the best is 1/sqrt(x) ({best:.0f};" in words("docs/results.md")
-
-
-def test_the_errors_of_maps_at_length_50():
-    at_50 = {
-        name: [curve("figure1c_plus", name, of)[50] for of in ("median", "high")] for name in ("reciprocal", "rsqrt")
-    }
-    plain = curve("figure1c_plus", "identity")[50]
-    assert f"error at length 50 is {at_50['reciprocal'][0]:.0f} instead of {plain:,.0f}" in words("README.md")
-    worst = f"its worst seed of 20 has {at_50['reciprocal'][1]:.0f}, that of 1/sqrt(x) {at_50['rsqrt'][1]:.0f}"
-    assert worst in words("docs/results.md")
-    steeper = row("powerslength", series="length=50", p=-1.25)
-    assert f"({steeper['median']:.0f} against {at_50['reciprocal'][0]:.0f} at length 50)" in words("docs/results.md")
-    assert steeper["high"] > 400_000
-    readout = row("readoutnope_both", p=-0.35, q=0.5)
-    seeds = f"{readout['low']:.2g} to {readout['high']:.0f}"
-    told = f"x^-0.35 has an error of {readout['median']:.1f} at length 50 (ten seeds: {seeds})"
-    assert told in words("docs/results.md")
-
-
-def test_in_how_many_models_the_seeds_of_the_two_best_maps_overlap():
-    overlapping = sum(
-        curve(f"maps{model}", "reciprocal", "high")[50] >= curve(f"maps{model}", "rsqrt", "low")[50] for model in MODELS
-    )
-    assert overlapping == 4
-    assert "In four of these the seeds overlap" in words("docs/results.md")
-
-
-def test_the_root_of_the_error_of_the_length_grows_by_one_a_symbol():
-    rates = [
-        (np.sqrt(errors[50]) - np.sqrt(errors[40])) / 10
-        for errors in (curve("figure1b", name) for name in ("nope", "alibi", "rope", "learned"))
-    ]
-    assert f"{min(rates):.2f} to {max(rates):.2f}" in words("docs/results.md")
-
-
-def test_intervals_of_the_best_power_that_end_where_the_tried_powers_do():
-    text = (ROOT / "docs" / "results.md").read_text()
-    block = text.split("| | q = 1/2 | q = 1 | q = 2 |")[1].split("\n\n")[0]
-    intervals = [each.split("]")[0] for each in block.split("[")[1:]]
-    ends = sum(each.endswith("-0.25") for each in intervals)
-    assert (len(intervals), ends) == (18, 9)
-    assert "nine of the 18 intervals end at -0.25" in words("docs/results.md")

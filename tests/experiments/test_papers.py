@@ -2,12 +2,14 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from omegaconf import OmegaConf
 
 from experiments.papers import papers
+from experiments.reference_runs import list_entries
 from support.figures import names_of, studies
 from support.hasty import hastily
 from synthlab.cli.studies import studies_of
@@ -125,3 +127,10 @@ def test_every_claim_belongs_to_a_study(name):
         for study in every
     ]
     assert set().union(*used) == set(paper.claims)
+
+
+def test_every_paper_is_in_the_reference_run():
+    entries = list_entries(Path("root"))
+    assert {entry.paper for entry in entries} == set(papers())
+    assert all(entry.file in studies_of(entry.paper) for entry in entries)
+    assert len({entry.results for entry in entries if "save" not in entry.settings}) == 1

@@ -15,7 +15,6 @@ def name_as_before(settings):
 
 
 def write_before(folder, kept):
-    """Write a record as the layout before had it."""
     run = folder / "runs" / kept.config.id
     run.mkdir(parents=True)
     (run / "config.json").write_text(json.dumps(name_as_before(kept.config.model_dump())))

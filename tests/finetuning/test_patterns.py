@@ -33,7 +33,6 @@ def causal(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
 
 
 def grouped(qkv: torch.Tensor, size: int) -> torch.Tensor:
-    """Causal attention within groups of tokens."""
     return causal(*qkv.unflatten(2, (-1, size))).flatten(1, 2)
 
 

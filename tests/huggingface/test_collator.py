@@ -8,7 +8,7 @@ import torch
 from support import hf, language_models
 from support.language_models import labelled, texts, tiny
 from synthlab.errors import InputError
-from synthlab.positions.samplers import Cream, PoSE, RandPos
+from synthlab.positions.samplers import PoSE, RandPos
 
 pytestmark = pytest.mark.slow
 
@@ -63,14 +63,6 @@ def test_model_sees_the_sampled_positions(model):
     assert not torch.allclose(found, unmasked, atol=1e-2)
 
 
-def test_positions_depend_on_seed_and_batch():
-    first, same, other = (hf.collator.PositionCollator(RandPos(factor=4), seed=seed) for seed in (0, 0, 1))
-    drawn = [collated(first) for _ in range(3)]
-    assert all(torch.equal(batch, collated(same)) for batch in drawn)
-    assert not torch.equal(drawn[0], drawn[1])
-    assert not torch.equal(drawn[0], collated(other))
-
-
 def test_a_sampler_that_gathers_gets_its_tokens():
     sampler = PoSE(factor=4, text=3)
     tokens = torch.arange(24).expand(4, 24)
@@ -107,15 +99,6 @@ def test_positions_are_those_of_a_loop(model, trainer, workers):
     alone = hf.collator.PositionCollator(RandPos(factor=4), seed=3)
     expected = torch.stack([collated(alone) for _ in range(6)])  # two epochs of three batches
     assert torch.equal(in_training(seen), expected)
-
-
-def test_a_second_training_shares_no_draw_with_the_first(model, trainer):
-    settings = {"factor": 4, "sigma": 3.0, "continuity": 1, "shared": 1000, "limits": "clamped", "text": None}
-    collator, seen = hf.collator.PositionCollator(Cream(**settings)), watched(model)
-    made = trainer(model, labelled(texts(8, 32)), collator=collator, max_steps=2)
-    made.train()
-    made.train()
-    assert torch.equal(in_training(seen[:2]), in_training(seen[2:]))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Sparse patterns in models of Transformers."""
 
-import math
 from functools import partial
 
 import pytest
@@ -37,24 +36,6 @@ def test_patterns_apply_in_training_alone(kernel, name):
     assert torch.equal(model(texts(2)).logits, model(input_ids=texts(2), attention_mask=torch.ones(2, LONG)).logits)
     handle.remove()
     torch.testing.assert_close(model(texts(2)).logits, plain, rtol=1e-3, atol=1e-3)
-
-
-@torch.no_grad()
-def test_attention_by_the_pattern_equals_that_of_groups():
-    model, seen = tiny().train(), []
-    hf.sparse_attention.sparse_in_training(model, "rolled", groups=4)
-    attention = model.base_model.layers[0].self_attn
-    attention.register_forward_pre_hook(lambda _, __, given: seen.append(given["attention_mask"]), with_kwargs=True)
-    model(texts(2))
-    q, k, v = torch.randn(3, 2, 2, LONG, 32, generator=torch.Generator().manual_seed(0))
-    from transformers.integrations.sdpa_attention import sdpa_attention_forward
-
-    attention.num_key_value_groups = 1
-    found = sdpa_attention_forward(attention, q, k, v, seen[0], scaling=32**-0.5)[0].transpose(1, 2)
-    groups = [each[:, 1:].roll(-3, 2).unflatten(2, (4, 6)) for each in (q, k, v)]
-    future = torch.ones(6, 6, dtype=torch.bool).triu(1)
-    weights = (groups[0] @ groups[1].mT / math.sqrt(32)).masked_fill(future, -math.inf).softmax(-1)
-    torch.testing.assert_close(found[:, 1:], (weights @ groups[2]).flatten(2, 3).roll(3, 2))
 
 
 def test_patterns_that_do_not_fit_a_call_are_refused():

@@ -17,7 +17,6 @@ FACTOR, EXTRA, ALPHA = 4, 4, 0.5
 
 
 def built(method: str, kind: str) -> tuple[Any, Any]:
-    """The model and the sampler of a method."""
     if method == "clex":
         return hf.clex.with_clex(tiny(kind, scale=5.0), factor=FACTOR), ClexPositions(factor=FACTOR)
     cream = Cream(factor=FACTOR, sigma=3.0, continuity=4, shared=1, limits="clamped", text=None)

@@ -16,7 +16,6 @@ def lora(*overrides: str, seed: int = 0):
 
 
 def train_first(config):
-    """Return the models after the first training alone."""
     ensemble = build_models([config])
     config = config.model_copy(update={"finetune": config.finetune.model_copy(update={"steps": 0}), "lora": None})
     train_models(ensemble, [config])
@@ -24,7 +23,6 @@ def train_first(config):
 
 
 def changes(config) -> dict[str, torch.Tensor]:
-    """Return by how much the second training changes each parameter."""
     first, second = train_first(config), build_models([config])
     train_models(second, [config])
     pairs = zip(first.named_parameters(), second.parameters(), strict=True)

@@ -59,11 +59,6 @@ def test_standard_error_by_simulation():
     assert found[0].excess.error == pytest.approx(means.std().item(), rel=0.5)
 
 
-def test_the_estimate_does_not_depend_on_the_batch():
-    model, x = Everything(), texts(30, 12)
-    assert misalignment(model, x, 4, 8, generator(3)) == misalignment(model, x, 4, 8, generator(3), batch=1)
-
-
 @pytest.mark.parametrize(
     ("low", "high", "form", "line"),
     [(4, 4, "overlap", "low=4: "), (4, 9, "last", "texts: have 8 .* 9"), (4, 7, "overlap", "texts: have 8 .* 10")],

@@ -98,7 +98,7 @@ def test_an_encoding_that_depends_on_the_length_is_refused(task):
 
 
 def test_what_only_rounding_breaks_is_sound():
-    deep = ("model.norm=none", "model.width=256", "model.depth=16", "model.heads=8")
+    deep = ("model.norm=none", "model.width=128", "model.depth=16")
     resolve(composed("task=mean", "encoding=support.lawless:Plain", *deep))
 
 

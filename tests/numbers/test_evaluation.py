@@ -14,8 +14,6 @@ from synthlab.rng import stream
 
 
 class Constant(Member):
-    """Answers the same everywhere."""
-
     encoding = model().encoding
 
     def __init__(self, value: float):

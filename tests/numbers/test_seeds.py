@@ -41,16 +41,6 @@ def test_with_seeds():
     assert config("seed=3", "test_seed=7").with_seeds({"seed": 5}) == config("seed=5")  # no seed is kept by chance
 
 
-def test_sweeps_cross_seeds():
-    crossed = grid(["weight_seed=0,1,2", "data_seed=0,1,2"]).configs
-    assert {(c.weight_seed, c.data_seed, c.test_seed) for c in crossed} == {
-        (w, d, 0) for w in range(3) for d in range(3)
-    }
-    one_test = grid(["seed=range(3)", "test_seed=0"]).configs
-    assert [(c.seed, c.weight_seed, c.test_seed) for c in one_test] == [(0, 0, 0), (1, 1, 0), (2, 2, 0)]
-    assert [c.id for c in grid(["seed=0,1", "test_seed=null"]).configs] == [c.id for c in grid(["seed=0,1"]).configs]
-
-
 def test_a_sweep_over_a_seed_without_effect_is_refused():
     with pytest.raises(InputError) as refused:
         grid(["seed=range(3)", "weight_seed=0,1", "data_seed=0", "test_seed=0"])

@@ -33,7 +33,6 @@ def chances(factor: int, limits: str) -> dict[int, float]:
 
 
 def ends(f: int, length: int, head: int) -> range:
-    """The places e at which the middle may end."""
     alpha, middle = f / 2, length - 2 * head
     return range(int(head + alpha * (middle - 1)), int(alpha * length) - head)
 

@@ -51,14 +51,6 @@ def test_a_key_of_another_family_is_refused_with_what_there_is(given, line):
     assert found.startswith(line)
 
 
-def test_seeds_follow_the_one_rule_in_every_family():
-    for family in families():
-        task = run_type(family).default_task
-        config = resolve(composed(f"task={task}", "seed=3", "test_seed=7"))
-        assert (config.weight_seed, config.data_seed, config.test_seed) == (3, 3, 7)
-        assert config.id != config.with_seeds({"seed": 3}).id
-
-
 BACKWARDS = "support.user_classes:Backwards"
 
 
@@ -114,10 +106,3 @@ def test_an_encoding_that_a_model_does_not_use_is_refused_unless_it_is_the_defau
         line = f"{name}: model=support.user_classes:Bag does not use it, its own is NoPE; leave encoding out"
         with pytest.raises(InputError, match=f"^{line}$"):
             resolve(composed(*given, *other.split()))
-
-
-def test_settings_follow_a_task_to_its_family():
-    composer = Composer(["protocol.steps=7"])
-    assert composer.compose({"task": "copy"}) == compose(["protocol.steps=7", "task=copy"])
-    with pytest.raises(InputError, match=r"outrep"):
-        composer.compose({"task": "copy", "outrep": "rsqrt"})

@@ -14,7 +14,7 @@ from synthlab.analysis.tables import label_series
 from synthlab.errors import InputError
 from synthlab.runs.composition import compose, to_overrides
 from synthlab.runs.run import resolve
-from synthlab.runs.sources import hash_source, is_labs, own_classes
+from synthlab.runs.sources import hash_source, own_classes
 from synthlab.storage.store import Store
 from synthlab.sweeps.workers import train_and_record
 
@@ -128,16 +128,6 @@ def test_a_class_within_another_member_counts_and_the_labs_own_and_torchs_do_not
     assert [place for place, *_ in own_classes(resolve(raw).model_dump())] == ["encoding.inner", "outrep.candidates"]
 
 
-def test_a_package_of_ones_own_may_be_called_as_one_of_the_labs(tmp_path, monkeypatch):
-    assert is_labs("theory.language")
-    assert is_labs("torch.optim")
-    assert not is_labs("mine")
-    (tmp_path / "theory.py").write_text("")
-    monkeypatch.delitem(sys.modules, "theory", raising=False)
-    monkeypatch.syspath_prepend(tmp_path)
-    assert not is_labs("theory")
-
-
 def test_the_file_that_names_a_class_counts_beside_the_one_that_defines_it(edit):
     parts = (
         "from synthlab import Encoding\n\ndef make(slope):\n    return type('Steep', (Encoding,), {'slope': slope})\n"
@@ -148,16 +138,6 @@ def test_the_file_that_names_a_class_counts_beside_the_one_that_defines_it(edit)
         for slope in (0.5, 5.0)
     }
     assert len(hashes) == 2
-
-
-def test_reading_a_record_of_an_own_class_imports_nothing(edit, tmp_path):
-    edit(CLASS.format(slope=0.1))
-    (record,) = run(tmp_path, **OWN, progress=False)
-    sys.modules.pop("mine_edited")
-    assert len(synthlab.load_records(tmp_path / "results")["id"].unique()) == 1
-    assert "mine_edited" not in sys.modules
-    with pytest.raises(InputError, match="is not imported, and reading a record imports nothing"):
-        synthlab.load_model(record)
 
 
 @pytest.mark.parametrize("trained", [True, False])

@@ -70,20 +70,6 @@ def test_examples_by_hand(name, prompt, answer):
     assert answer_to(build(name), prompt) == answer
 
 
-@pytest.mark.parametrize(
-    ("name", "lengths"),
-    [
-        ("modular_arithmetic", [1, 3, 5, 7]),
-        ("solve_equation", [3, 4, 5, 6, 7, 8]),
-        ("missing_duplicate_string", [2, 3, 4, 5, 6, 7, 8]),
-        ("binary_addition", [3, 4, 5, 6, 7, 8]),
-        ("binary_multiplication", [3, 4, 5, 6, 7, 8]),
-    ],
-)
-def test_lengths_of_a_task(name, lengths):
-    assert task(name).lengths(1, 8) == lengths
-
-
 def exact_expressions(length: int) -> dict:
     return {(tuple(text), (value(tuple(text), 2),)): p for text, p in expressions(length, 2, "+-*").items()}
 

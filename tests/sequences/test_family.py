@@ -155,14 +155,6 @@ def test_shifts_by_hand():
     assert outputs.shifts(1, 2, config) == pytest.approx({"shift": 0.25, "target_shift": 0})
 
 
-def test_shifts_are_from_the_longest_quarter():
-    config = small("train_from=1", "train_length=8", "test_length=9", "bins=[[9,9]]")
-    said = torch.eye(9)
-    found = Outputs(range(1, 10), said, said).shifts(9, 9, config)
-    assert found == pytest.approx({"shift": 1, "target_shift": 1})
-    assert Outputs(range(1, 10), said, said).shifts(8, 8, config)["shift"] == pytest.approx(0.5)  # of 7 and 8
-
-
 @pytest.mark.parametrize("name", TASKS)
 def test_targets_are_distributions(name):
     problem = TASKS.build(small(f"task={name}").task)

@@ -20,18 +20,6 @@ def figure(panel: object) -> Figure:
 
 
 @pytest.mark.parametrize(
-    ("panel", "message"),
-    [
-        (SUM | {"plot": "pie"}, "plot=pie: unknown"),
-        (SUM | {"claims": ["1z"]}, "panels.a.claims=1z: unknown"),
-    ],
-)
-def test_a_figure_file_with_a_mistake_is_refused(panel, message):
-    with pytest.raises(InputError, match=re.escape(message)):
-        figure(panel)
-
-
-@pytest.mark.parametrize(
     ("plot", "message"),
     [
         ({"name": "against", "x": "nokey", "lengths": [5]}, "x=nokey: must be a setting"),

@@ -52,7 +52,7 @@ NUMBERS = st.lists(FINITE | st.sampled_from([math.inf, -math.inf, math.nan]), ma
 
 @pytest.mark.filterwarnings("ignore:Glyph", "ignore:invalid value")
 @given(st.lists(st.tuples(WORDS, NUMBERS, FINITE, st.booleans()), min_size=1, max_size=3))
-@settings(max_examples=10)
+@settings(max_examples=3)
 def test_any_checks_can_be_drawn(made):
     checks = [check(what, values, **{"low" if below else "high": bound}) for what, values, bound, below in made]
     verdict = Verdict(CLAIMS["1a"], "Figure 1", checks, [])

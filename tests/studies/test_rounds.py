@@ -80,7 +80,6 @@ def seeds(of: Plan) -> dict[str, int]:
 
 
 def rounds(begun: Plan) -> list[dict[str, int]]:
-    """The numbers of seeds in each round."""
     found, current = [seeds(begun)], [begun]
     while further := plan_round(current, find_undecided(current, records(current[0]), CLAIMS)):
         current, _ = further

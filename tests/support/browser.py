@@ -12,7 +12,6 @@ from urllib.parse import urlparse
 import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-SIZES = {"laptop": (1366, 768), "projector": (1024, 768)}
 PATIENCE = 90.0  # seconds; a page that takes longer hangs
 # What the curves of a chart hold, by run; what a widget's text says.
 CURVES = """
@@ -40,10 +39,14 @@ def open_chromium() -> Iterator[Any]:
 class Visitor:
     """A window of the browser, and all that it said and asked for."""
 
-    def __init__(self, browser, address: str, size: tuple[int, int] = SIZES["laptop"]):
+    def __init__(
+        self,
+        browser,
+        address: str,
+    ):
         self.said: list[str] = []
         self.hosts: set[str | None] = set()
-        self.context = browser.new_context(viewport=dict(zip(("width", "height"), size, strict=True)))
+        self.context = browser.new_context(viewport={"width": 1366, "height": 768})
         self.page = self.context.new_page()
         self.page.on("console", lambda message: self.said.append(f"{message.type}: {message.text}"))
         self.page.on("pageerror", lambda error: self.said.append(f"error: {error}"))
@@ -74,8 +77,6 @@ class Visitor:
         raise AssertionError(f"not within {PATIENCE} s: {what}; the page says {self.text('message')!r}")
 
     def idle(self, curves: int) -> None:
-        """Wait until so many runs are there, and none trains."""
-
         def ended() -> bool:
             listed = self.text("listed")
             return listed.count("<li ") == curves and not re.search(r"step \d+ of|starting", listed)

@@ -28,7 +28,6 @@ class Keeping(Causal):
 
 
 def everything() -> Causal:
-    """A model that knows all tokens."""
     return Causal(Everything())
 
 

@@ -35,12 +35,10 @@ def _small(settings: list[str], task: str, overrides: tuple[str, ...]) -> Any:
 
 
 def small(*overrides: str) -> LanguageRun:
-    """The language model that overrides of the small one describe."""
     return _small(SMALL, "task=text", overrides)
 
 
 def small_sequences(*overrides: str) -> SequencesRun:
-    """The run of a sequence task that overrides of the small one describe."""
     return _small(SMALL_SEQUENCES, "task=majority", overrides)
 
 

@@ -58,12 +58,10 @@ class Window:
 
     @property
     def names(self) -> list[str]:
-        """The names of its runs."""
         return [run.name for run in self.page.runs]
 
     @property
     def drawn(self) -> set[int]:
-        """The numbers of the runs whose errors are drawn."""
         return set(self.page.board.errors.charts["log"].drawn)
 
     @property
@@ -71,14 +69,12 @@ class Window:
         return self.workers[-1]
 
     def press(self, name: str) -> None:
-        """A button, by its label."""
         controls = self.page.controls
         buttons = [*controls.lessons.values(), controls.train, controls.stop, controls.clear]
         button = next(each for each in buttons if each.label == name)
         button._trigger_event(ButtonClick(button))
 
     def hear(self, *replies) -> None:
-        """Have the process say this."""
         self.worker.said += replies
         self.page.poll()
 
@@ -86,7 +82,6 @@ class Window:
         return [request for request in self.worker.asked if isinstance(request, kind)]
 
     def trains(self, number: int, state: str = "finished", error: float = 0.5) -> None:
-        """Have a run begin, and end like this."""
         self.hear(begun(number))
         self.hear(progress(number, state, error))
 

@@ -29,5 +29,4 @@ def assert_drawn_from(drawn: Iterable[Any], exact: Mapping[Any, float]) -> None:
 
 
 def assert_uniform(drawn: Iterable[Any], kinds: Collection[Any]) -> None:
-    """The same test against the uniform distribution over ``kinds``."""
     assert_drawn_from(drawn, dict.fromkeys(kinds, 1 / len(kinds)))

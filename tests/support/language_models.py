@@ -76,7 +76,6 @@ def trainer(
 
 
 def logged(trained: Any, name: str) -> list[float]:
-    """The numbers of that name in the log of a trainer."""
     return [line[name] for line in trained.state.log_history if name in line]
 
 
@@ -89,7 +88,6 @@ def llama(vocabulary: int = 256, seed: int = 0, **config: Any) -> Any:
 
 
 def saved(folder: Path) -> Path:
-    """Its folder, with the tokenizer of bytes."""
     llama().save_pretrained(folder)
     hf.bridge.byte_tokenizer().save_pretrained(folder)
     return folder

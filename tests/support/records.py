@@ -47,7 +47,6 @@ def with_weights(kept: Record, data: bytes | None, step: int | None = None) -> R
 
 
 def final_weights(kept: Record) -> bytes:
-    """The weights after the last step."""
     return kept.weights[kept.config.steps]()
 
 
