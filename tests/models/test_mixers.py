@@ -7,6 +7,7 @@ import torch
 
 from support.configs import composed, config, small, small_sequences
 from support.models import build, symbols
+from synthlab import train
 from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims
 from synthlab.models.language_model import LanguageModel, ReferenceLanguageModel
@@ -169,8 +170,10 @@ def test_one_loop_has_the_weights_of_more():
     assert shapes[0] == shapes[1]
 
 
-@pytest.mark.parametrize("run", [config, small, small_sequences])
-@pytest.mark.parametrize("mixer", [{"name": "gru"}, {"name": "lstm"}, NEGATIVE, OWN, None], ids=str)
+@pytest.mark.parametrize(
+    ("run", "mixer"),
+    [(config, {"name": "gru"}), (config, OWN), (config, None), (small, {"name": "lstm"}), (small_sequences, NEGATIVE)],
+)
 def test_an_ensemble_computes_what_each_model_does_alone(run, mixer):
     changed = {} if mixer is None else {"mixer": mixer}
     words = to_overrides({"model": {"depth": 2, "width": 16, "heads": 4, "loops": 2} | changed})
@@ -225,3 +228,26 @@ def test_encodings_that_add_to_embeddings_are_used():
     x = symbols()
     assert not torch.allclose(build_models([made])(x), build_models([plain])(x))
     small("model.mixer=gru")  # the default, rope, is left alone
+
+
+def test_what_needs_attention_says_so(tmp_path):
+    protocol, sizes = {"steps": 2, "record_every": 1}, {"mixer": "gru", "loops": 2}
+    trained = train(task="parity", model=sizes, protocol=protocol, results=str(tmp_path), progress=False)
+    assert "blocks.1.hook_attn_out" in trained.run_with_cache(["0110"])[1]
+    with pytest.raises(InputError, match="this model has no attention to plot"):
+        trained.plot_attention("0110")
+
+
+@pytest.mark.slow
+def test_negative_eigenvalues_and_an_lstm_learn_parity():
+    """On two seeds each, up to four times the length; with eigenvalues in (0, 1) DeltaNet does little but guess."""
+    common = ["task=parity", "train_length=10", "test_length=40", "model.width=32", "model.heads=4", "model.depth=1"]
+    common += ["protocol.steps=400", "protocol.lr=3e-3", "protocol.batch=32"]
+    scores = {}
+    for mixer in ("lstm", "delta", "{name: delta, negative: true}"):
+        runs = [resolve(compose([*common, f"model.mixer={mixer}", f"seed={seed}"])) for seed in range(2)]
+        tables = [record.metrics.query("length > 20") for record in execute_together(runs)]
+        scores[mixer] = sorted(table["exact"].mean() for table in tables)
+    assert scores["{name: delta, negative: true}"][0] > 0.9
+    assert scores["lstm"][0] > 0.9
+    assert scores["delta"][-1] < 0.7
