@@ -25,6 +25,8 @@ def attention(activations: Activations, path: str | os.PathLike[str] | None = No
     from matplotlib.colors import CenteredNorm, PowerNorm
 
     layers = [values for name, values in activations.items() if name.endswith("attn.hook_pattern")]
+    if not layers:
+        raise InputError("model.mixer: this model has no attention to plot; choose model.mixer=attention")
     if len(layers[0]) != 1:
         raise InputError(f"sequence: there are {len(layers[0])}; must be one, to be drawn")
     heads, texts = layers[0].shape[1], activations.tokens[0]

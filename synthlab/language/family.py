@@ -74,6 +74,9 @@ def complete(config: LanguageRun) -> LanguageRun:
         if field in members and config.model["name"] != "transformer":
             needs = f"needs model=transformer, not {config.model['name']}"
             raise InputError(f"{field}={members[field]['name']}: {needs}")
+        if field in members and "mixer" in config.model:
+            needs = f"needs attention, not model.mixer={config.model['mixer']['name']}"
+            raise InputError(f"{field}={members[field]['name']}: {needs}")
     encoding, encodings = build_encoding(MODELS, config), dict[str, Encoding]()
     if encoding is not None:
         encodings["encoding"] = encoding

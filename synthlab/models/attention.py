@@ -22,6 +22,7 @@ from torch.nn import functional as F
 
 from synthlab.models.encodings.base import Encoding, add_products
 from synthlab.models.layers import MLP, HookPoint, LayerNorm, Linear
+from synthlab.models.mixers import Mixer, MixerLayer
 
 Norm = Literal["pre", "post", "none"]
 Kind = Literal["softmax", "linear"]
@@ -93,6 +94,10 @@ class Causal:
     ) -> tuple[Float[Tensor, "*B Q D"], Float[Tensor, "*B Q D"]]:
         """Return the residual stream of the queries before attention, and what attention adds to it."""
         return h[..., self.first_query :, :], block.attention(block.pre1(h), self)
+
+    def read_texts(self, mixer: Mixer, h: Float[Tensor, "*B T D"]) -> Float[Tensor, "*B T D"]:
+        """Return the output of a mixer at each token."""
+        return mixer(h)
 
     def by_head(self, values: Float[Tensor, "*B T H d"]) -> Float[Tensor, "*B H T d"]:
         """Arrange queries, keys or values by heads."""
@@ -282,11 +287,13 @@ def attend_fused(
 
 
 class Block(nn.Module):
-    """Attention and an MLP, each added to the residual stream, with normalization before, after or not at all."""
+    """Attention (or a mixer) and an MLP, each added to the residual stream, normalized before, after or not at all."""
 
-    def __init__(self, models: int, width: int, heads: int, hidden: int, norm: Norm, kind: Kind):
+    def __init__(
+        self, models: int, width: int, heads: int, hidden: int, norm: Norm, kind: Kind, mixer: Mixer | None = None
+    ):
         super().__init__()
-        self.attention = Attention(models, width, heads, kind)
+        self.attention = Attention(models, width, heads, kind) if mixer is None else MixerLayer(mixer)
         self.mlp = MLP(models, width, hidden, width)
         self.pre1, self.pre2 = (LayerNorm(models, width) if norm == "pre" else nn.Identity() for _ in range(2))
         self.post1, self.post2 = (LayerNorm(models, width) if norm == "post" else nn.Identity() for _ in range(2))

@@ -34,7 +34,7 @@ def build_ensemble(
     given = first.encoding["name"]
     is_used = any(isinstance(module, ENCODINGS.find(given)) for module in ensemble.modules())
     # Another encoding than the default would change the run's identity, and none of its numbers.
-    if not is_used and first.encoding != ENCODINGS.complete(default_member(first.family, "encoding")):
+    if not is_used and first.encoding != _default_encoding(first):
         name, own = first.model["name"], type(encoding_of(ensemble)).__name__
         raise InputError(f"encoding={given}: model={name} does not use it, its own is {own}; leave encoding out")
     return ensemble
@@ -49,7 +49,16 @@ def build_encoding(models: Registry[nn.Module], config: Any) -> Encoding | None:
         return None
     settings = {key: value for key, value in config.model.items() if key != "name"}
     kind: Any = models.find(config.model["name"], "model")
-    return kind.fit_encoding(partial(ENCODINGS.build, config.encoding), 1, **settings)
+    encoding = kind.fit_encoding(partial(ENCODINGS.build, config.encoding), 1, **settings)
+    mixer = config.model.get("mixer")
+    if mixer and encoding.hooks - {"embed"} and config.encoding != _default_encoding(config):
+        given = f"encoding={config.encoding['name']}: model.mixer={mixer['name']} does not use it"
+        raise InputError(f"{given}; leave encoding out, or choose one that adds to embeddings, such as learned")
+    return encoding
+
+
+def _default_encoding(config: Any) -> dict[str, Any]:
+    return ENCODINGS.complete(default_member(config.family, "encoding"))
 
 
 def check_parameters(field: str, config: Any, module: nn.Module, models: int) -> None:

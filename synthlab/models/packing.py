@@ -40,6 +40,10 @@ class Packed(Causal):
         sums, readouts = values[:, :, : self.mask.shape[-1] - 1].cumsum(2), values[:, :, self.mask.shape[-1] - 1 :]
         return torch.cat((sums, sums[:, :, 1:] + readouts), 2)  # the first EOS follows the first symbol
 
+    def read_texts(self, mixer, h):
+        prefix = self.mask.shape[-1] - 1
+        return torch.cat(mixer.read_prefixes(h[:, :, :prefix], h[:, :, prefix:]), 2)
+
     def products(self, q: Float[Tensor, "*B H Q p"], k: Float[Tensor, "*B H T p"]) -> Float[Tensor, "*B H Q K"]:
         prefix = self.mask.shape[-1] - 1
         own = (q * k[..., -q.shape[-2] :, :]).sum(-1, keepdim=True)

@@ -61,6 +61,9 @@ class Ragged(Causal):
         """Return the value of each token, without padding."""
         return gather_rows(values.flatten(1, 2), self.place.view(1, 1, -1))
 
+    def read_texts(self, mixer, h):
+        return self.gather(mixer(self.spread(h)))
+
     def by_head(self, values: Float[Tensor, "1 1 T H d"]) -> Float[Tensor, "1 R H C d"]:
         return super().by_head(self.spread(values))
 

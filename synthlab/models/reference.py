@@ -18,6 +18,7 @@ from torch.nn import functional as F
 
 from synthlab.models.encodings.base import Encoding, add_products
 from synthlab.models.layers import LayerNorm, Linear
+from synthlab.models.mixers import MixerLayer
 from synthlab.models.packing import ENDS, with_ends
 
 if TYPE_CHECKING:
@@ -43,11 +44,18 @@ def read(
     if positions is None:
         positions = torch.arange(tokens.shape[1], device=tokens.device).expand(tokens.shape)
     h = model.encoding.embed(model.token_embeddings[:1, tokens], positions[None])[0]  # B T D
-    for layer, block in enumerate(model.blocks):
-        encoding = model.encoding.at_layer(layer)
-        attended = attend(block.attention, normalize(block.pre1, h), positions[None], encoding)
-        h = normalize(block.post1, h + attended)
-        h = normalize(block.post2, h + feed_forward(block.mlp, normalize(block.pre2, h)))
+    embeddings = h
+    for loop in range(model.loops):
+        if loop:
+            h = h + embeddings
+        for layer, block in enumerate(model.blocks):
+            normal = normalize(block.pre1, h)
+            if isinstance(block.attention, MixerLayer):
+                mixed = block.attention.mixer(normal[None])[0]
+            else:
+                mixed = attend(block.attention, normal, positions[None], model.encoding.at_layer(layer))
+            h = normalize(block.post1, h + mixed)
+            h = normalize(block.post2, h + feed_forward(block.mlp, normalize(block.pre2, h)))
     h = normalize(model.norm, h)
     return apply(model.head, h) if isinstance(model.head, Linear) else feed_forward(model.head, h)
 

@@ -9,7 +9,7 @@ Tensor letters: E models, B batch, L sequence length, D model width; T = 2L + 1 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, ClassVar, cast
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -32,6 +32,7 @@ from synthlab.models.layers import (
     init_normal,
     name_hook_points,
 )
+from synthlab.models.mixers import MIXERS, Mixer, Setting
 from synthlab.models.packing import VOCABULARY, lay_out, pack
 from synthlab.models.reference import predict_prefixes
 from synthlab.models.unique_tokens import TokenTable
@@ -46,7 +47,13 @@ class Decoder(nn.Module, ABC):
 
     ``make_encoding`` builds the position encoding from the sizes that it needs. The ensemble has a model for each of
     ``generators``, which initializes its weights. Raises InputError for sizes that do not fit.
+
+    With ``mixer`` blocks have a mixer in place of attention. With ``loops`` the blocks are repeated, with shared
+    weights, and each repetition adds the embeddings again.
     """
+
+    REGISTRIES: ClassVar = {"mixer": MIXERS}
+    ADDED: ClassVar = ("mixer", "loops")
 
     def __init__(
         self,
@@ -62,14 +69,19 @@ class Decoder(nn.Module, ABC):
         norm: Norm,
         attention: Kind,
         init_scale: PositiveFloat,
+        mixer: Setting = None,
+        loops: Annotated[int, Field(gt=0, le=1_000)] = 1,
     ):
         super().__init__()
         models, hidden = len(generators), max(1, round(mlp_ratio * width))
-        sizes = {"width": width, "heads": heads, "depth": depth, "attention": attention}
+        sizes = {"width": width, "heads": heads, "depth": depth, "attention": attention, "mixer": mixer}
         self.encoding = self.fit_encoding(make_encoding, models, **sizes)
         self.token_embeddings = ensemble_parameter(models, vocabulary, width)
-        blocks = nn.ModuleList(Block(models, width, heads, hidden, norm, attention) for _ in range(depth))
+        dims = Dims(width, heads, models, depth)
+        mixers = [None if mixer is None else MIXERS.build(mixer, dims) for _ in range(depth)]
+        blocks = nn.ModuleList(Block(models, width, heads, hidden, norm, attention, each) for each in mixers)
         self.blocks = cast(Sequence[Block], blocks)  # a ModuleList does not declare the type of its modules
+        self.loops, self.is_plain = loops, mixer is None and loops == 1
         self.norm = LayerNorm(models, width) if norm == "pre" else nn.Identity()
         self.head = self.make_head(models, width, hidden, vocabulary)
         self.hook_embed, self.hook_pos_embed = HookPoint(), HookPoint()
@@ -86,12 +98,15 @@ class Decoder(nn.Module, ABC):
         heads: int,
         depth: int,
         attention: Kind,
+        mixer: Any = None,
         **others: Any,
     ) -> Encoding:
         """Return the encoding of models of these sizes. Raises InputError for sizes that do not fit."""
         if width % heads:
             divisors = ", ".join(str(n) for n in range(1, width + 1) if width % n == 0)
             raise InputError(f"model.heads={heads}: must divide model.width={width}; choose from {divisors}")
+        if mixer and attention == "linear":
+            raise InputError(f"model.attention=linear: model.mixer={mixer['name']} has no attention; leave it out")
         dims = Dims(width, heads, models, depth)
         encoding = make_encoding(dims)
         if attention == "linear" and encoding.needs_softmax:
@@ -101,8 +116,8 @@ class Decoder(nn.Module, ABC):
         return encoding
 
     def encodings(self) -> list[Encoding]:
-        """Return the encoding of each layer."""
-        return [self.encoding.at_layer(layer) for layer in range(len(self.blocks))]
+        """Return the encoding of each layer, in each loop."""
+        return [self.encoding.at_layer(layer) for layer in range(len(self.blocks))] * self.loops
 
     @abstractmethod
     def make_head(self, models: int, width: int, hidden: int, vocabulary: int) -> nn.Module:
@@ -131,9 +146,12 @@ class Decoder(nn.Module, ABC):
         return self.decode(tokens, layouts)
 
     def decode(self, tokens: Int[Tensor, "*#B T"], layouts: Sequence[Causal]) -> Float[Tensor, "... Q V"]:
-        """Return the output at each query of ``tokens``; ``layouts`` has each block's attention layout."""
-        h = self.embed(tokens, layouts[0].positions)
-        for block, layout in zip(self.blocks, layouts, strict=True):
+        """Return the output at each query of ``tokens``; ``layouts`` has each block's layout, in each loop."""
+        h = embeddings = self.embed(tokens, layouts[0].positions)
+        blocks = [*self.blocks]
+        for place, (block, layout) in enumerate(zip(blocks * self.loops, layouts, strict=True)):
+            if place and place % len(blocks) == 0:
+                h = h + embeddings
             h = block(h, layout)
         return self.hook_out(self.head(self.hook_normalized(self.norm(h))))
 
@@ -150,6 +168,9 @@ class Decoder(nn.Module, ABC):
         for module in self.modules():
             if isinstance(module, Linear):
                 module.initialise(scale, generators)
+        for module in self.modules():
+            if isinstance(module, Mixer):
+                module.initialise(generators)
 
 
 class Transformer(Decoder):
@@ -167,7 +188,7 @@ class Transformer(Decoder):
         position after its prefix.
         """
         first, *others = encodings = self.encodings()
-        if positions is None and x.shape[-1] <= TABLE_LENGTH and not first.hooks & SEEING:
+        if self.is_plain and positions is None and x.shape[-1] <= TABLE_LENGTH and not first.hooks & SEEING:
             table = TokenTable.of(x, first, only_readouts=not others)
             tokens, layouts = table.tokens, [table, *lay_out(x, None, others)]
         else:

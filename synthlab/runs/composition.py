@@ -131,12 +131,12 @@ def settings_of(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[s
     """
     for key, value in values.items():
         path = f"{prefix}{key}"
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and path != "model.mixer":  # which has no file, so its settings come with it
             group = cast(Mapping[str, Any], value)
             if "name" in group:
                 yield from settings_of({path: group["name"]})
             yield from settings_of({inner: item for inner, item in group.items() if inner != "name"}, f"{path}.")
-        elif value is None or isinstance(value, bool | int | float | str | list):
+        elif value is None or isinstance(value, bool | int | float | str | list | Mapping):
             yield path, value
         else:
             must = "must be a number, a text, True, False, None, a list or a mapping of these"

@@ -52,11 +52,12 @@ class Registry(dict[str, type[Member]], Generic[Member]):
         if not isinstance(config, Mapping) or "name" not in config:
             raise InputError(f"{field}={show(config)}: must be a mapping with a name; choose from {', '.join(self)}")
         given = {key: value for key, value in cast(Mapping[str, Any], config).items() if key not in ("name", HASH)}
-        schema = _schema(self.find(config["name"], field))
-        arguments = dict(iter(validate(schema, given, field)))  # iter: an argument may be named keys
+        made = self.find(config["name"], field)
+        arguments = dict(iter(validate(_schema(made), given, field)))  # iter: an argument may be named keys
+        registries = getattr(made, "REGISTRIES", {})  # of arguments that name no member of this one
         for key, value in arguments.items():
             if _is_member(value):  # such as the inner encoding of another
-                arguments[key] = self.complete(value, f"{field}.{key}")
+                arguments[key] = registries.get(key, self).complete(value, f"{field}.{key}")
             elif isinstance(value, list) and all(map(_is_member, cast(list[Any], value))):  # such as encodings by layer
                 members = enumerate(cast(list[Any], value))
                 arguments[key] = [self.complete(each, f"{field}.{key}.{place}") for place, each in members]
@@ -65,9 +66,14 @@ class Registry(dict[str, type[Member]], Generic[Member]):
     def complete(self, config: Any, field: str | None = None) -> dict[str, Any]:
         """Return ``config``, checked, with defaults filled in and numbers converted to the declared types.
 
-        A class of the user has the hash of its source too (``sources``), as it is now.
+        Earlier records lack the arguments that a class lists as ``ADDED``, so these are left out at their defaults. A
+        class of the user has the hash of its source too (``sources``), as it is now.
         """
         arguments = self.arguments(config, field)
+        made = self.find(config["name"], field)
+        for key in getattr(made, "ADDED", ()):
+            if key in arguments and arguments[key] == _schema(made).model_fields[key].default:
+                del arguments[key]
         member = {"name": config["name"], **arguments}
         return self.with_source(member, field or self.group) if is_own(member["name"]) else member
 

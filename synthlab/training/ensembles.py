@@ -1,8 +1,8 @@
 """Ensembles: which runs of one shape train together, and which ensemble is trained first."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from synthlab.runs.run import Run
 
@@ -48,7 +48,7 @@ def seconds(configs: Sequence[Run]) -> float:
     """Return a rough estimate of an ensemble's seconds on one core, to order ensembles and to split sweeps."""
     first = configs[0]
     activations = OVERHEAD + len(configs) * (_activations(first) or OVERHEAD)
-    return SECONDS * first.protocol.steps * first.model.get("depth", 1) * activations
+    return SECONDS * first.protocol.steps * _depth(first.model) * activations
 
 
 def _parts(configs: list[Own], count: int) -> list[list[Own]]:
@@ -71,8 +71,12 @@ def _count_fitting(config: Run, device: str) -> int:
     model, length = config.model, config.train_length
     kept = 2 * model.get("width", 1) * (1 + model.get("mlp_ratio", 0))
     kept += 0 if config.fuses else model.get("heads", 1) * length  # attention logits
-    needed = BYTES * config.protocol.batch * length * model.get("depth", 1) * kept
+    needed = BYTES * config.protocol.batch * length * _depth(model) * kept
     return max(1, int(torch.cuda.get_device_properties(device).total_memory // needed))
+
+
+def _depth(model: Mapping[str, Any]) -> int:
+    return model.get("depth", 1) * model.get("loops", 1)
 
 
 def _activations(config: Run) -> int | None:
@@ -84,5 +88,5 @@ def _activations(config: Run) -> int | None:
     width = model.get("width", model.get("head_dim"))
     if not isinstance(width, int):
         return None
-    wide, deep = max(1, model.get("mlp_ratio", 1) / 4), max(1, model.get("depth", 1) / 4)
+    wide, deep = max(1, model.get("mlp_ratio", 1) / 4), max(1, _depth(model) / 4)
     return int(config.protocol.batch * length * (width * wide + length) * deep)

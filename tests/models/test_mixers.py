@@ -1,0 +1,253 @@
+"""Mixers in place of attention, and loops, against torch's own and plain readings, in every layout."""
+
+from functools import partial
+
+import pytest
+import torch
+
+from support.configs import composed, config, small, small_sequences
+from support.models import build, symbols
+from synthlab import train
+from synthlab.errors import InputError
+from synthlab.models.encodings.base import Dims
+from synthlab.models.language_model import LanguageModel, ReferenceLanguageModel
+from synthlab.models.laws import measure_model
+from synthlab.models.layers import ensemble_parameter, init_normal
+from synthlab.models.mixers import GRU, LSTM, MIXERS, DeltaNet, Mixer
+from synthlab.models.reference import predict_prefixes, read
+from synthlab.models.transformer import Reference, Transformer
+from synthlab.numbers.family import build_models
+from synthlab.rng import stream
+from synthlab.runs.composition import compose, to_overrides
+from synthlab.runs.run import config_of, resolve
+from synthlab.training.execution import execute, execute_together, is_exact
+
+SIZES = {"width": 8, "depth": 2, "heads": 2, "mlp_ratio": 2.0, "norm": "pre", "attention": "softmax", "init_scale": 1.0}
+
+
+class Shift(Mixer):
+    """A class of the user without a state: each token and the one before it."""
+
+    def __init__(self, dims, /):
+        super().__init__()
+        self.weight = ensemble_parameter(dims.models, 1, 1, dims.width)
+
+    def initialise(self, generators):
+        init_normal(self.weight, 1.0, generators)
+
+    def forward(self, h):
+        return self.weight * torch.nn.functional.pad(h, (0, 0, 1, 0))[:, :, :-1]
+
+
+class Backwards(Shift):
+    """Breaks a law: it reads the token after each."""
+
+    def forward(self, h):
+        return self.weight * torch.nn.functional.pad(h, (0, 0, 0, 1))[:, :, 1:]
+
+
+NEGATIVE = {"name": "delta", "negative": True}
+OWN = {"name": f"{__name__}:Shift"}
+EACH = [*({"name": name} for name in MIXERS), NEGATIVE, OWN]
+named = pytest.mark.parametrize("mixer", EACH, ids=lambda mixer: "-".join(map(str, mixer.values())))
+
+
+def network(made=Transformer, models: int = 1, encoding: str = "nope", **changed):
+    own = (5,) if made in (LanguageModel, ReferenceLanguageModel) else ()
+    streams = [stream(seed, "initial") for seed in range(models)]
+    return made(partial(build, encoding), streams, *own, **(SIZES | changed))
+
+
+def hidden(models: int = 1, width: int = 8, length: int = 7) -> torch.Tensor:
+    return torch.randn(models, 3, length, width, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize(("made", "theirs"), [(GRU, torch.nn.GRU), (LSTM, torch.nn.LSTM)])
+def test_gated_networks_equal_those_of_torch(made, theirs):
+    ours, h = made(Dims(8, 2, models=2)), hidden(2)
+    draws = [torch.Generator().manual_seed(seed) for seed in range(2)]
+    for parameter in ours.parameters():
+        init_normal(parameter, 0.5, draws)
+    outputs = ours(h)
+    for e in range(2):
+        plain = theirs(8, 8, batch_first=True)
+        own = (ours.inputs.weight[e].mT, ours.states.weight[e].mT, ours.inputs.bias[e, 0], ours.states.bias[e, 0])
+        for parameter, values in zip(plain.parameters(), own, strict=True):
+            parameter.data.copy_(values)
+        torch.testing.assert_close(outputs[e], plain(h[e])[0])
+
+
+@pytest.mark.parametrize("negative", [False, True])
+def test_the_delta_rule_by_its_equation(negative):
+    mixer = DeltaNet(Dims(8, 2, models=1), negative=negative).double()
+    for parameter in mixer.parameters():
+        init_normal(parameter, 0.7, [torch.Generator().manual_seed(3)])
+    h, d = hidden().double(), 4
+    outputs = mixer(h)
+    for row in range(3):
+        states = [torch.zeros(d, d, dtype=torch.double) for _ in range(2)]
+        for t, x in enumerate(h[0, row]):
+            q, k, v = torch.nn.functional.silu(x @ mixer.inputs.weight[0] + mixer.inputs.bias[0, 0]).view(3, 2, d)
+            b = (1 + negative) / (1 + torch.exp(-(x @ mixer.rates.weight[0] + mixer.rates.bias[0, 0])))
+            heads = []
+            for n in range(2):
+                query, key = q[n] / q[n].norm(), k[n] / k[n].norm()
+                forget = torch.eye(d, dtype=torch.double) - b[n] * torch.outer(key, key)
+                states[n] = states[n] @ forget + b[n] * torch.outer(v[n], key)
+                out = states[n] @ query
+                heads.append(out / (out.square().mean() + 1e-5).sqrt())
+            expected = torch.cat(heads) @ mixer.put_out.weight[0] + mixer.put_out.bias[0, 0]
+            torch.testing.assert_close(outputs[0, row, t], expected)
+
+
+@named
+def test_every_mixer_keeps_the_laws(mixer):
+    """Causal; packed prefixes, ragged rows and rows beside others have the outputs that each text has alone."""
+    language = network(LanguageModel, mixer=mixer)
+    for net, kinds in ((network(mixer=mixer), 2), (network(mixer=mixer, encoding="learned"), 2), (language, 5)):
+        assert [law for law in measure_model(net, kinds) if not law.holds] == []
+
+
+@named
+@pytest.mark.parametrize(("depth", "loops"), [(1, 1), (2, 1), (1, 3), (2, 2)])
+def test_packed_prefixes_are_read_as_each_alone(mixer, depth, loops):
+    how = {"mixer": mixer, "depth": depth, "loops": loops, "models": 2}
+    net, plain, x = network(**how).double(), network(Reference, **how).double(), symbols(2)
+    outputs = net(x)
+    torch.testing.assert_close(outputs, plain(x))
+    assert outputs.std() > 1e-3
+    changed = x.clone()
+    changed[..., 0] = 1 - x[..., 0]
+    assert (net(changed) != outputs)[..., 0].all()
+
+
+@named
+def test_gradients_of_packed_rows_are_those_of_each_prefix(mixer):
+    gradients = []
+    for made in (Transformer, Reference):
+        net = network(made, mixer=mixer)
+        net(symbols()).square().sum().backward()
+        gradients.append([parameter.grad for parameter in net.parameters()])
+    torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-5)
+
+
+@named
+def test_language_models_are_read_as_each_text_alone(mixer):
+    net, plain = (network(made, mixer=mixer) for made in (LanguageModel, ReferenceLanguageModel))
+    x = torch.randint(5, (1, 3, 9), generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(net(x), plain(x))
+    torch.testing.assert_close(net(x, last=2), plain(x)[:, :, -2:])
+    ragged = net.without_padding(x, None, torch.tensor([[4, 9, 1]]))
+    for row, size in enumerate((4, 9, 1)):
+        torch.testing.assert_close(ragged[:, row, :size], plain(x[:, row : row + 1, :size])[:, 0])
+
+
+@pytest.mark.parametrize("encoding", ["nope", "alibi", "rope", "learned", "fox"])
+def test_a_looped_model_repeats_its_blocks_and_adds_the_embeddings(encoding):
+    net = network(loops=3, encoding=encoding)
+    x = symbols()
+    torch.testing.assert_close(net(x)[0], predict_prefixes(net, x[0]))
+    language = network(LanguageModel, loops=3, encoding=encoding)
+    tokens = torch.randint(5, (1, 2, 6), generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(language(tokens)[0], read(language, tokens[0]))
+
+
+def test_a_loop_by_hand():
+    """The blocks of a looped model, called one after the other."""
+    net = network(LanguageModel, loops=3, mixer={"name": "gru"}, depth=2)
+    tokens = torch.randint(5, (1, 2, 6), generator=torch.Generator().manual_seed(0))
+    h = torch.zeros(())
+    for _ in range(3):
+        h = h + net.token_embeddings[0, tokens]
+        for block in net.blocks:
+            h = h + block.attention.mixer(block.pre1(h))
+            h = h + block.mlp(block.pre2(h))
+    torch.testing.assert_close(net(tokens), net.head(net.norm(h)))
+
+
+def test_one_loop_has_the_weights_of_more():
+    shapes = [[each.shape for each in network(loops=loops).parameters()] for loops in (1, 3)]
+    assert shapes[0] == shapes[1]
+
+
+@pytest.mark.parametrize(
+    ("run", "mixer"),
+    [(config, {"name": "gru"}), (config, OWN), (config, None), (small, {"name": "lstm"}), (small_sequences, NEGATIVE)],
+)
+def test_an_ensemble_computes_what_each_model_does_alone(run, mixer):
+    changed = {} if mixer is None else {"mixer": mixer}
+    words = to_overrides({"model": {"depth": 2, "width": 16, "heads": 4, "loops": 2} | changed})
+    configs = [run(*words, f"seed={seed}") for seed in (0, 1)]
+    assert is_exact(configs)
+    for together, one in zip(execute_together(configs), configs, strict=True):
+        alone = execute(one)
+        assert together.training.equals(alone.training)
+        assert together.metrics.equals(alone.metrics)
+
+
+def test_defaults_leave_identities_as_they_were():
+    plain, written = (resolve(composed("task=copy", *own)) for own in ((), ("model.loops=1", "model.mixer=attention")))
+    assert plain.id == written.id
+    assert not {"mixer", "loops"} & plain.model.keys()
+
+
+def test_mixers_are_part_of_the_identity():
+    words = ["loops=1", "loops=2", "mixer=gru", "mixer=delta", "mixer={name: delta, negative: true}"]
+    made = [resolve(compose(["task=copy", f"model.{each}"])) for each in words]
+    assert len({each.id for each in made}) == len(words)
+    assert made[3].model["mixer"] == {"name": "delta", "negative": False}
+    for each in made:
+        assert config_of(each.model_dump()).id == each.id
+        assert resolve(compose(["task=copy", *to_overrides({"model": each.model})])).id == each.id
+    own = resolve(compose(["task=copy", f"model.mixer={OWN['name']}"]))
+    assert own.model["mixer"]["source_hash"]
+    assert resolve(own.model_dump()).id == own.id
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["model.mixer=gruu"], r"model.mixer=gruu: unknown, did you mean gru\?; choose from gru, lstm, delta"),
+        (["model.mixer={name: delta, negativ: true}"], "model.mixer.negativ=true: unknown key, did you mean negative"),
+        (["model.loops=0"], "model.loops=0: must be greater than 0"),
+        (["model.mixer=gru", "encoding=alibi"], "encoding=alibi: model.mixer=gru does not use it; leave encoding out"),
+        (["model.mixer=gru", "model.attention=linear"], "model.attention=linear: model.mixer=gru has no attention"),
+        (["task=text", "model.mixer=gru", "extension=yarn"], "extension=yarn: needs attention, not model.mixer=gru"),
+        ([f"model.mixer={__name__}:Backwards"], f"model.mixer={__name__}:Backwards: breaks a law: no output depends"),
+        (["model.mixer=synthlab.models.layers:Linear"], "must be a subclass of synthlab.models.mixers.Mixer"),
+    ],
+)
+def test_what_does_not_fit_is_refused(words, line):
+    with pytest.raises(InputError, match=line):
+        resolve(compose(["task=length", *words] if "task=text" not in words else words))
+
+
+def test_encodings_that_add_to_embeddings_are_used():
+    made = config("model.mixer=gru", "encoding=sinusoidal")
+    plain = config("model.mixer=gru")
+    x = symbols()
+    assert not torch.allclose(build_models([made])(x), build_models([plain])(x))
+    small("model.mixer=gru")  # the default, rope, is left alone
+
+
+def test_what_needs_attention_says_so(tmp_path):
+    protocol, sizes = {"steps": 2, "record_every": 1}, {"mixer": "gru", "loops": 2}
+    trained = train(task="parity", model=sizes, protocol=protocol, results=str(tmp_path), progress=False)
+    assert "blocks.1.hook_attn_out" in trained.run_with_cache(["0110"])[1]
+    with pytest.raises(InputError, match="this model has no attention to plot"):
+        trained.plot_attention("0110")
+
+
+@pytest.mark.slow
+def test_negative_eigenvalues_and_an_lstm_learn_parity():
+    """On two seeds each, up to four times the length; with eigenvalues in (0, 1) DeltaNet does little but guess."""
+    common = ["task=parity", "train_length=10", "test_length=40", "model.width=32", "model.heads=4", "model.depth=1"]
+    common += ["protocol.steps=400", "protocol.lr=3e-3", "protocol.batch=32"]
+    scores = {}
+    for mixer in ("lstm", "delta", "{name: delta, negative: true}"):
+        runs = [resolve(compose([*common, f"model.mixer={mixer}", f"seed={seed}"])) for seed in range(2)]
+        tables = [record.metrics.query("length > 20") for record in execute_together(runs)]
+        scores[mixer] = sorted(table["exact"].mean() for table in tables)
+    assert scores["{name: delta, negative: true}"][0] > 0.9
+    assert scores["lstm"][0] > 0.9
+    assert scores["delta"][-1] < 0.7
