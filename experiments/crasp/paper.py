@@ -36,8 +36,8 @@ class Crasp(Reproduction):
 def results(folder: Path) -> Rows:
     """Return a row for each task, with two columns for each encoding.
 
-    These are whether the theory lets it generalize, with the published number, and the lab's with its verdict, in the
-    last range of the paper's lengths.
+    These are whether the theory lets it generalize, with the published number, and the lab's, with its verdict unless
+    that holds, in the last range of the paper's lengths.
     """
     table = read_tables(folder / TABLES)["tasks_table"]
     names, rows = {"learned": "learned, offsets", "nope": "no positions"}, {}
@@ -47,15 +47,16 @@ def results(folder: Path) -> Rows:
         rows.setdefault(task, {"task": task}).update(
             {
                 f"{told}: theory, published": f"{theory}, {format_number(last['published'], NONE)}",
-                f"{told}: here": f"{_spread(last)} {last['verdict']}",
+                f"{told}: here": _spread(last) + ("" if last["verdict"] == "holds" else f" {last['verdict']}"),
             }
         )
     return [*rows.values()]
 
 
 def _spread(row: pd.Series) -> str:
-    """Return the median over seeds with least and greatest."""
-    return f"{format_number(row['median'])} [{format_number(row['least'])}, {format_number(row['greatest'])}]"
+    """Return the median over seeds, with least and greatest if they differ."""
+    median, least, greatest = (format_number(row[name]) for name in ("median", "least", "greatest"))
+    return median if least == greatest else f"{median} [{least}, {greatest}]"
 
 
 PAPER = Paper(
