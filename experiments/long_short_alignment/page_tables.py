@@ -15,10 +15,9 @@ from experiments.correlations import (
     spearman,
 )
 from experiments.long_short_alignment.arms import baseline, by_depth, differences
-from experiments.long_short_alignment.correlation_claims import NUMBER_DISTANCES
 from experiments.long_short_alignment.correlation_claims import OUTCOMES as FORECASTS
 from experiments.long_short_alignment.power import power
-from experiments.long_short_alignment.run_table import SAME_TARGETS, WITHIN, among_targets, name_variant
+from experiments.long_short_alignment.run_table import WITHIN, name_variant
 from synthlab.cli.studies import read_studies
 from synthlab.studies.study import Rows
 
@@ -43,20 +42,13 @@ def make_blocks(runs: Mapping[str, pd.DataFrame]) -> dict[str, Rows]:
     makers: dict[str, tuple[str, Callable[[pd.DataFrame], Rows]]] = {
         "table1_correlations": ("table1", tabulate_leads),
         "predictors_correlations": ("predictors", tabulate_failures),
-        "scalar_correlations": ("scalar", tabulate_numbers),
         "coefficient": ("finetune", tabulate_coefficients),
-        "distance_changes": ("distance", tabulate_changes),
-        "range_changes": ("range", tabulate_changes),
         "compute_changes": ("compute", tabulate_changes),
-        "recall_depths": ("recall", tabulate_facts),
         "untrained_losses": ("untrained", tabulate_losses),
         "methods_losses": ("methods", tabulate_losses),
         "depths_facts": ("depths", tabulate_facts),
         "regularized_changes": ("regularized", tabulate_changes),
         "against_cream_changes": ("against_cream", tabulate_changes),
-        "cream_changes": ("cream", tabulate_changes),
-        "clex_changes": ("clex", tabulate_changes),
-        "leak_changes": ("leak", tabulate_changes),
     }
     return {name: make(runs[study]) for name, (study, make) in makers.items() if study in runs}
 
@@ -104,31 +96,6 @@ def tabulate_failures(runs: pd.DataFrame) -> Rows:
         found = lead(runs, "sce" + WITHIN, "loss_1x" + WITHIN, outcome + WITHIN, WITNESSES["encodings"], pearson)
         needed[told] = _count_needed(found, runs["encoding"].nunique(), worth)
     return [*rows, needed]
-
-
-def tabulate_numbers(runs: pd.DataFrame) -> Rows:
-    """Return the rank correlation of misalignment with the error at five times the training length, for each task.
-
-    Correlations are among models of one map, with 95 % intervals over encodings. The last column is how far the
-    distances of encodings that fit lie apart: the median over maps and seeds of their range, relative to their median.
-    """
-    rows, y = Rows(), "error_within"
-    every, fitting = among_targets(runs), among_targets(runs[runs["fit"]])
-    for task in runs["task"].unique():
-        for x, scale in NUMBER_DISTANCES.items():
-            of_task, fit = (table[table["task"] == task] for table in (every, fitting))
-            distances = fit.groupby(SAME_TARGETS)["wasserstein_scaled" if scale == "scaled" else "wasserstein"]
-            apart = ((distances.max() - distances.min()) / distances.median()).median()
-            rows.append(
-                {
-                    "task": task,
-                    "distance": scale,
-                    "rank correlation": str(correlation(of_task, x, y, WITNESSES["encodings"], spearman)),
-                    "among runs that fit": str(correlation(fit, x, y, WITNESSES["encodings"], spearman)),
-                    "how far these lie apart": f"{100 * apart:.2f} %",
-                }
-            )
-    return rows
 
 
 def tabulate_coefficients(runs: pd.DataFrame) -> Rows:
