@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from experiments.bench.probes import BenchRow, run_in_processes
-from synthlab.models.attention import Causal, causal_mask
+from synthlab.models.attention import Causal, causal_mask, lay_out_layers
 from synthlab.models.transformer import Decoder, count_up
 from synthlab.output import say
 from synthlab.rng import stream
@@ -81,10 +81,11 @@ def _draw_distinct(rows: int, many: int, generator: torch.Generator) -> Int[Tens
 def compute_logits(model: Decoder, texts: Recalls) -> Float[Tensor, "N P V"]:
     """Return the logits at the queries of ``texts`` only: those of all tokens would take four fifths of a step."""
     tokens = texts.tokens[None]
-    layout = Causal.build(model.encoding, count_up(tokens), causal_mask(TOKENS, tokens.device))
-    h = model.embed(tokens, layout.positions)
-    for block in model.blocks:
-        h = block(h, layout, model.encoding)
+    places, mask = count_up(tokens), causal_mask(TOKENS, tokens.device)
+    layouts = lay_out_layers(model.encodings(), lambda encoding: Causal.build(encoding, places, mask))
+    h = model.embed(tokens, places)
+    for block, layout in zip(model.blocks, layouts, strict=True):
+        h = block(h, layout)
     return model.head(model.norm(h.gather(2, texts.queries[None, ..., None].expand(1, -1, -1, h.shape[-1]))))[0]
 
 

@@ -67,11 +67,13 @@ def prepare_overrides(overrides: Iterable[str]) -> list[str]:
     """
     from hydra.core.config_store import ConfigStore
 
+    store = ConfigStore.instance()
     for override in overrides:
-        key, _, name = override.lstrip("+").partition("=")
-        group = key.partition("@")[0]
-        if CLASS.fullmatch(name.strip("'")) and group in class_groups():
-            ConfigStore.instance().store(name.strip("'"), describe_class(group, name.strip("'")), group)
+        key, _, value = override.lstrip("+").partition("=")
+        group, name = key.partition("@")[0], value.strip("'")
+        if CLASS.fullmatch(name) and group in class_groups():
+            store.repo.get(group, {}).pop(f"{name}.yaml", None)  # later versions of Hydra refuse to store it again
+            store.store(name, describe_class(group, name), group)
     return [f"++{each}" if each.startswith(OPTIONS) else each for each in overrides]
 
 
