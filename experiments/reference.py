@@ -36,6 +36,7 @@ from synthlab.studies.verdicts import WORDS
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
+IN_ALL = ("A1", "A2")  # claims on all papers on sequence tasks, which have a section of their own
 OURS = ("ours", "our question", "the lab's")  # how the place of a claim begins that is no paper's
 # Each paper as the scoreboard names it, with the section that has its claims.
 TITLES = {
@@ -97,7 +98,8 @@ def blocks() -> dict[str, list[dict[str, Any]]]:
     for name, load in papers().items():
         folder = REFERENCE / name
         if folder.exists():
-            found[name] = verdicts(pd.read_csv(folder / CLAIMS))
+            rows = verdicts(pd.read_csv(folder / CLAIMS))
+            found[name] = [row for row in rows if row["id"].partition(".")[2] not in IN_ALL]
             found |= load().blocks(folder)
     return found | {"scoreboard": count_verdicts()} | make_tables()
 
