@@ -1,7 +1,6 @@
 """The tables of pages on language models, made from the committed tables of runs."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,14 +13,13 @@ from experiments.correlations import (
     pearson,
     spearman,
 )
-from experiments.long_short_alignment.arms import baseline, by_depth, differences
+from experiments.long_short_alignment.arms import baseline, differences
 from experiments.long_short_alignment.correlation_claims import OUTCOMES as FORECASTS
 from experiments.long_short_alignment.power import power
 from experiments.long_short_alignment.run_table import WITHIN, name_variant
 from synthlab.cli.studies import read_studies
 from synthlab.studies.study import Rows
 
-FACTS = 256  # tokens of the longer texts that ask for facts
 OUTCOMES = {"loss_to_4x": "the paper's: log of perplexity to 4x", "loss_4x": "loss after 3x to 4x"}
 PREDICTORS = {
     "sce": "misalignment (equation 2)",
@@ -46,7 +44,6 @@ def make_blocks(runs: Mapping[str, pd.DataFrame]) -> dict[str, Rows]:
         "compute_changes": ("compute", tabulate_changes),
         "untrained_losses": ("untrained", tabulate_losses),
         "methods_losses": ("methods", tabulate_losses),
-        "depths_facts": ("depths", tabulate_facts),
         "regularized_changes": ("regularized", tabulate_changes),
         "against_cream_changes": ("against_cream", tabulate_changes),
     }
@@ -152,22 +149,6 @@ def tabulate_losses(runs: pd.DataFrame) -> Rows:
         {"loss, nats": str(arm)} | {told: f"{row[name]:.3f}" for name, told in columns.items()}
         for arm, row in medians.iterrows()
     ]
-
-
-def tabulate_facts(runs: pd.DataFrame) -> Rows:
-    """Return the share of right answers of each model and arm by depth of the fact, medians over seeds.
-
-    Texts have ``FACTS`` tokens; the first column is for texts of the training length, at depth 0.
-    """
-    facts, rows = by_depth(runs), Rows()
-    models_differ = facts.groupby("arm")["variant"].nunique().max() > 1
-    for (model, arm), of_arm in facts.groupby(["variant", "arm"], sort=False):
-        row: dict[str, Any] = {"model": f"{name_variant(str(model))}, {arm}" if models_differ else str(arm)}
-        within = of_arm[of_arm["length"] < FACTS]
-        row["within, depth 0"] = f"{within.loc[within['depth'] == 0, 'accuracy'].median():.2f}"
-        beyond = of_arm[of_arm["length"] == FACTS].groupby("depth")["accuracy"].median()
-        rows.append(row | {f"depth {depth:g}": f"{value:.2f}" for depth, value in beyond.items()})
-    return rows
 
 
 def format_change(name: str, values: Iterable[float]) -> list[str]:
