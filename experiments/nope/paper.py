@@ -30,7 +30,7 @@ class Nope(Ranked):
 
 
 def results(folder: Path) -> Rows:
-    """Return a row for each task with published numbers: ours in the first range beyond training, theirs in brackets."""
+    """Return a row for each task with published numbers, in brackets: ours in the first range beyond training."""
     table = read_tables(folder / TABLES)["tasks_table"]
     pairs = zip(table["median"], table["published"], strict=True)
     shown = [f"{format_number(ours)} ({format_number(theirs, '-')})" for ours, theirs in pairs]
