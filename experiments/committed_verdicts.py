@@ -9,13 +9,14 @@ from typing import Any, cast
 import pandas as pd
 
 from synthlab.studies.checks import FACTORS, FEW, Witnesses
-from synthlab.studies.report import COLUMNS, describe_check, describe_measured, format_word
-from synthlab.studies.verdicts import DECIDING, counts_in_words
+from synthlab.studies.report import COLUMNS, describe_measured, format_word
+from synthlab.studies.verdicts import DECIDING
 
 # The files of a paper, and the name of their first column, which identifies the tables in one.
 RUNS, TABLES, CLAIMS = "runs.csv.xz", "tables.csv.xz", "claims.csv"
 FIRST_COLUMN = {RUNS: "study", TABLES: "table", CLAIMS: "study"}
 UNTESTED = "not tested"
+DECIDED = ("holds", "does not hold", "mixed")
 MARK = "(Ours.) "  # how the statements of some of the lab's own claims begin
 
 
@@ -55,10 +56,7 @@ def _with_values(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def verdicts(checks: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return each claim, in the order of their names, with its statement (``says``) and its ``verdict``.
-
-    ``others`` has the verdicts at other thresholds, ``fit`` the number of runs that fit, and ``rest`` the measurements
-    of the checks that do not hold.
+    """Return each claim, in the order of their names: its statement (``says``), its verdict and how many runs fit.
 
     Args:
         checks: A row for each check, in the columns of ``report.add_statements``.
@@ -68,35 +66,28 @@ def verdicts(checks: pd.DataFrame) -> list[dict[str, Any]]:
         {
             "id": claim,
             "says": rows["says"].iloc[0],
+            "word": rows["verdict"].iloc[0],
             "verdict": _describe_verdict(rows),
-            "others": _find_other_verdicts(rows),
             "fit": _fit(rows),
-            "rest": _list_unmet(rows),
         }
         for claim, rows in sorted(checks.groupby("claim"), key=lambda each: _split_digits(str(each[0])))
     ]
 
 
-def group_alike(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows of ``verdicts`` sorted so that claims that say the same of several models stand together.
+def merge_alike(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a row for all ``verdicts`` that say the same of several models or tasks, with a line for each verdict.
 
-    A row also has its model or task (``about``), and the rest of the claim (``shared``), empty where it repeats that of
-    the row before.
+    A line names the models or tasks if they are at most three, and counts them otherwise.
     """
-    parts = [split_model(row["says"]) for row in rows]
-    order = list(dict.fromkeys(shared for _, shared in parts))
-    table, last = [], ""
-    for (about, shared), row in sorted(zip(parts, rows, strict=True), key=lambda each: order.index(each[0][1])):
-        told = "" if shared == last else shared[0].upper() + shared[1:]
-        table.append(row | {"about": about, "shared": told})
-        last = shared
-    return table
-
-
-def split_model(says: str) -> tuple[str, str]:
-    """Return the model or task that a claim of the lab's own is about, before its first colon, and the claim itself."""
-    about, _, shared = says.removeprefix(MARK).partition(": ")
-    return about, shared
+    alike: dict[str, dict[str, list[str]]] = {}
+    for row in rows:
+        about, _, claim = row["says"].removeprefix(MARK).partition(": ")
+        alike.setdefault(claim, {}).setdefault(row["word"], []).append(about)
+    merged = []
+    for claim, words in alike.items():
+        lines = [f"{word}: {'; '.join(of) if len(of) <= 3 else f'{len(of)} models'}" for word, of in words.items()]
+        merged.append({"claim": claim[0].upper() + claim[1:], "verdict": "<br>".join(lines)})
+    return merged
 
 
 def _split_digits(id: str) -> list[str | int]:
@@ -105,7 +96,10 @@ def _split_digits(id: str) -> list[str | int]:
 
 
 def _describe_verdict(rows: pd.DataFrame) -> str:
-    """Return the verdict of a claim, with the counts of its checks if they add information."""
+    """Return the verdict of a claim: how many checks hold, what one open check measured, and other verdicts.
+
+    Those are at half and at twice the thresholds, for a decided claim.
+    """
     word = rows["verdict"].iloc[0]
     if word == UNTESTED:
         return f"{word} ({_why(rows)})"
@@ -115,8 +109,24 @@ def _describe_verdict(rows: pd.DataFrame) -> str:
     told = format_word(word, witnesses[0] if witnesses else Witnesses(0))
     if word == FEW:
         return f"{told} ({_describe_few(deciding)})"
-    counts = f" ({counts_in_words(list(rows['answer']))})" if word != "holds" and len(rows) > 1 else ""
-    return told + counts
+    number, holding, failing = len(rows), (rows["answer"] == "holds").sum(), (rows["answer"] == "fails").sum()
+    if number > 1 and word == "does not hold":
+        told += f" ({failing} of {number} fail)"
+    elif number > 1 and word != "holds":
+        fail = f", {failing} {'fails' if failing == 1 else 'fail'}" if failing else ""
+        told += f" ({holding} of {number} {'holds' if holding == 1 else 'hold'}{fail})"
+    records = cast(list[dict[str, Any]], rows[rows["answer"].isin(["fails", "undecided"])].to_dict("records"))
+    if len(records) == 1:
+        told += f". {records[0]['check']}: {describe_measured(records[0])}"
+    return told + _describe_others(rows)
+
+
+def _describe_others(rows: pd.DataFrame) -> str:
+    """Return the verdicts of a decided claim at half and at twice the thresholds that differ from its own."""
+    word = rows["verdict"].iloc[0]
+    words = {name: rows[f"verdict_{name}"].iloc[0] for name in FACTORS}
+    told = [f"{name}: {other}" for name, other in words.items() if pd.notna(other) and other != word]
+    return f" ({', '.join(told)})" if told and word in DECIDED else ""
 
 
 def _describe_few(rows: pd.DataFrame) -> str:
@@ -135,14 +145,6 @@ def _why(rows: pd.DataFrame) -> str:
     return "; ".join(dict.fromkeys(str(reason) for reason in reasons))
 
 
-def _find_other_verdicts(rows: pd.DataFrame) -> dict[str, str]:
-    """Return the verdict at half and at twice the thresholds; empty if they cannot be scaled."""
-    words = rows[[f"verdict_{name}" for name in FACTORS]].iloc[0]
-    if words.isna().any() or rows["verdict"].iloc[0] in (UNTESTED, FEW):
-        return {}
-    return dict(zip(FACTORS, words, strict=True))
-
-
 def _fit(rows: pd.DataFrame) -> str:
     """Return how many of the runs fit, with the verdict over those if it differs; empty without a level."""
     row = rows.iloc[0]
@@ -154,9 +156,3 @@ def _fit(rows: pd.DataFrame) -> str:
     if word == FEW and pd.notna(row["number_fit"]):
         word = format_word(word, Witnesses(int(row["number_fit"]), str(row["of_fit"])))
     return f"{count}: {word}"
-
-
-def _list_unmet(rows: pd.DataFrame) -> list[str]:
-    """Return each check that does not hold, and each reason why there is none."""
-    records = cast(list[dict[str, Any]], rows.to_dict("records"))
-    return [describe_check(row) for row in records if row["answer"] != "holds"]

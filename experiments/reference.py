@@ -10,7 +10,7 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,14 @@ import pandas as pd
 
 from experiments.committed_verdicts import (
     CLAIMS,
-    MARK,
     RUNS,
     TABLES,
     read_text,
-    split_model,
     verdicts,
     write_tables,
 )
 from experiments.messages import NAME, compress, draw_message
+from experiments.output_alignment.paper import RECIPE
 from experiments.papers import papers
 from experiments.reference_runs import describe_missing, list_entries, train
 from experiments.reference_tables import make_tables
@@ -37,10 +36,16 @@ from synthlab.studies.verdicts import WORDS
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
+IN_ALL = ("A1", "A2")  # claims on all papers on sequence tasks, which have a section of their own
 OURS = ("ours", "our question", "the lab's")  # how the place of a claim begins that is no paper's
-# How the names of blocks begin that have a line for each claim: of a paper, and of the lab about it.
-FINDINGS, OWN = "findings_", "own_"
-DECIDED = ("holds", "does not hold", "mixed")
+# Each paper as the scoreboard names it, with the section that has its claims.
+TITLES = {
+    "output_alignment": "[Output Alignment](results.md#which-claims-hold)",
+    "long_short_alignment": "[Long-Short Alignment](alignment_results.md#claims-on-long-short-alignment)",
+    "crasp": "[Huang et al.](papers.md#claims-of-huang-et-al-2025)",
+    "nope": "[Kazemnejad et al.](papers.md#claims-of-kazemnejad-et-al-2023)",
+    "chomsky": "[Delétang et al., Ruoss et al.](papers.md#claims-on-the-chomsky-hierarchy-and-randomized-positions)",
+}
 
 
 def keep(figures: Path, folder: Path) -> None:
@@ -86,105 +91,33 @@ def _needs_records(name: str, table: pd.DataFrame) -> bool:
 def blocks() -> dict[str, list[dict[str, Any]]]:
     """Return the rows of each table by the name of its block.
 
-    These are the tables that each paper makes, the verdicts of its studies by the paper's name, its ``findings_PAPER``
-    and ``own_PAPER``, ``bench``, and those of ``reference_tables``.
+    These are the tables that each paper makes, the verdicts of its studies by the paper's name, the ``scoreboard`` of
+    all papers, ``bench``, and those of ``reference_tables``.
     """
     found: dict[str, list[dict[str, Any]]] = {"bench": json.loads((REFERENCE / "bench.json").read_text())["rows"]}
     for name, load in papers().items():
         folder = REFERENCE / name
         if folder.exists():
-            found[name] = verdicts(pd.read_csv(folder / CLAIMS))
+            rows = verdicts(pd.read_csv(folder / CLAIMS))
+            found[name] = [row for row in rows if row["id"].partition(".")[2] not in IN_ALL]
             found |= load().blocks(folder)
-    return found | find_findings(found) | make_tables()
+    return found | {"scoreboard": count_verdicts()} | make_tables()
 
 
-def find_findings(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
-    """Return, by the name of its block, a row for each claim of a paper, and for each claim of the lab about it.
-
-    A row has the claim in words (``says``), its ``verdict``, which links to the section with its table, and that
-    ``section``, empty if no page has the table. The lab's own claims that differ only by their model or task share a
-    row.
-    """
-    sections, found = find_sections(), {}
+def count_verdicts() -> list[dict[str, Any]]:
+    """Return how many claims of each paper have which verdict, and how many of the lab's own."""
+    counts: dict[str, Counter[str]] = {}
     for name, load in papers().items():
         claims = {claim.name: claim for claim in load().claims.values()}
-        rows = {
-            row["id"]: {
-                "says": row["says"].removeprefix(MARK),
-                "verdict": link_verdict(row["verdict"], sections.get(block, "")) + note_fit(row),
-                "section": sections.get(block, ""),
-            }
-            for block, table in tables.items()
-            for row in table
-            if row.get("id") in claims
-        }
-        own = [row for id, row in rows.items() if claims[id].where.startswith(OURS)]
-        found[FINDINGS + name] = [row for id, row in rows.items() if not claims[id].where.startswith(OURS)]
-        found[OWN + name] = merge_claims(own)
-    return {block: rows for block, rows in found.items() if rows}
-
-
-def note_fit(row: Mapping[str, Any]) -> str:
-    """Return how many runs fit, in brackets, for a decided claim most of whose runs do not; otherwise nothing."""
-    counts = re.match(r"(\d+) of (\d+)", row["fit"])
-    if not counts or not row["verdict"].startswith(DECIDED) or 2 * int(counts[1]) >= int(counts[2]):
-        return ""
-    return f" ({counts[0]} runs fit)"
-
-
-def link_verdict(verdict: str, section: str) -> str:
-    """Return the verdict with its first words, such as "does not hold", as a link to the ``section``, if any."""
-    words = "|".join([*WORDS, r"\d+ \w+: no verdict"])
-    return re.sub(rf"^({words})", rf"[\1]({section})", verdict) if section else verdict
-
-
-def merge_claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows, with one row for claims that say the same of several models or tasks.
-
-    The verdict of a shared row has a line for each verdict, which names the models or tasks (``split_model``) if there
-    are at most three, and counts them otherwise.
-    """
-    alike: dict[tuple[str, str], dict[str, str]] = {}
-    for row in rows:
-        about, claim = split_model(row["says"])
-        key = (claim or row["says"], row["section"])
-        alike.setdefault(key, {})[about] = row["verdict"]
-    merged = []
-    for row in rows:
-        about, claim = split_model(row["says"])
-        verdicts_of = alike.get((claim, row["section"]), {})
-        if len(verdicts_of) < 2:
-            merged.append(row)
-        elif about == next(iter(verdicts_of)):
-            merged.append(row | {"says": claim[0].upper() + claim[1:], "verdict": merge_verdicts(verdicts_of)})
-    return merged
-
-
-def merge_verdicts(verdicts_of: dict[str, str]) -> str:
-    """Return a line for each verdict, with the models or tasks that have it, or their number."""
-    models: dict[str, list[str]] = {}
-    for model, verdict in verdicts_of.items():
-        link = re.match(r"\[[^]]*\]\([^)]*\)", verdict)
-        models.setdefault(link[0] if link else verdict, []).append(model)
-    count = len(verdicts_of)
-    return "<br>".join(
-        f"{verdict}: {'; '.join(names) if count <= 3 else f'{len(names)} of {count} models'}"
-        for verdict, names in models.items()
-    )
-
-
-def find_sections() -> dict[str, str]:
-    """Return the section of each block, as a page of ``docs/`` links to it."""
-    found = {}
-    for page in sorted((ROOT / "docs").glob("*.md")):
-        heading = ""
-        for line in page.read_text().splitlines():
-            if title := re.fullmatch(r"##+ (.+)", line):
-                heading = title[1]
-            elif block := re.fullmatch(r"<!-- (\w+) -->", line):
-                anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-                found[block[1]] = f"{page.name}#{anchor}"
-    return found
+        checks = pd.read_csv(REFERENCE / name / CLAIMS)
+        for row in verdicts(checks[checks["study"] != RECIPE]):
+            is_own = claims[row["id"]].where.startswith(OURS)
+            counts.setdefault("the lab's own" if is_own else TITLES[name], Counter())[row["word"]] += 1
+    own = counts.pop("the lab's own")
+    return [
+        {"claims of": about, "all": count.total()} | {word: count[word] for word in WORDS}
+        for about, count in [*counts.items(), ("[the lab](deciding.md#the-labs-own-claims)", own)]
+    ]
 
 
 def renew_statements() -> None:

@@ -17,9 +17,6 @@ GROUPS = {
     "inputs": "inputs",
     "encodings": "encoding",
     "maps": "outrep",
-    "positions": "positions",
-    "patterns": "pattern",
-    "adapters": "lora",
     "models": "model",
     "protocols": "protocol",
 }

@@ -58,7 +58,6 @@ def results(folder: Path) -> Rows:
             "task": row["task"],
             "best, plain": format_number(row["plain_maximum"]),
             "best, randomized": format_number(row["randomized_maximum"]),
-            "gain of the best": f"{row['gain_of_maxima']:+.3f}",
             "gain of pairs": f"{row['median_gain']:+.3f} [{row['least_gain']:+.3f}, {row['greatest_gain']:+.3f}]",
         }
         for _, row in by_task(read_tables(folder / RUNS)["tasks"]).iterrows()

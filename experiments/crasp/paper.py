@@ -34,42 +34,30 @@ class Crasp(Reproduction):
 
 
 def results(folder: Path) -> Rows:
-    """Return a row for each task and encoding.
+    """Return a row for each task, with two columns for each encoding.
 
-    It has the expectation of the theory, the published number in the last range of lengths, ours at the same multiples
-    of the training length, and ours in the last range of our own.
+    These are whether the theory lets it generalize, with the published number, and the lab's, with its verdict unless
+    that holds, in the last range of the paper's lengths.
     """
     table = read_tables(folder / TABLES)["tasks_table"]
-    names, rows = {"learned": "learned, offsets", "nope": "none"}, []
+    names, rows = {"learned": "learned, offsets", "nope": "no positions"}, {}
     for (task, arm), of_arm in table[table["arm"].isin(names)].groupby(["task", "arm"], sort=False):
-        of_arm = of_arm.sort_values(["published_range", "last"])
-        last, ours = of_arm.iloc[-1], of_arm[of_arm["published_range"] == 0].iloc[-1]
-        multiples = f"{(last['first'] - 1) / last['train_length']:.2g} to {last['last'] / last['train_length']:.2g}"
-        rows.append(
+        last = of_arm.sort_values(["published_range", "last"]).iloc[-1]
+        told, theory = names[str(arm)], {True: "yes", False: "no"}.get(last["expected"], NONE)
+        rows.setdefault(task, {"task": task}).update(
             {
-                "task": task,
-                "positions": names[str(arm)],
-                "theory": {True: "yes", False: "no"}.get(last["expected"], NONE),
-                "published": _format_published(last),
-                "at multiples": multiples,
-                "here": _spread(last),
-                "verdict": last["verdict"],
-                "here, 2 to 3 times": "the same" if last["published_range"] == 0 else _spread(ours),
-                "fit": f"{last['fit']:g} of {last['runs']:g}",
+                f"{told}: theory, published": f"{theory}, {format_number(last['published'], NONE)}",
+                f"{told}: here": _spread(last) + ("" if last["verdict"] == "holds" else f" {last['verdict']}"),
             }
         )
-    return rows
-
-
-def _format_published(row: pd.Series) -> str:
-    """Return the mean over runs that were kept, and over all if it differs."""
-    kept, of_all = (format_number(row[name], NONE) for name in ("published", "published_all"))
-    return kept if of_all in (NONE, kept) else f"{kept}, of all {of_all}"
+    judged = {row["task"] for _, row in table.iterrows() if row["verdict"] in ("undecided", "fails")}
+    return [row for task, row in rows.items() if task in judged]
 
 
 def _spread(row: pd.Series) -> str:
-    """Return the median over seeds with least and greatest."""
-    return f"{format_number(row['median'])} [{format_number(row['least'])}, {format_number(row['greatest'])}]"
+    """Return the median over seeds, with least and greatest if they differ."""
+    median, least, greatest = (format_number(row[name]) for name in ("median", "least", "greatest"))
+    return median if least == greatest else f"{median} [{least}, {greatest}]"
 
 
 PAPER = Paper(

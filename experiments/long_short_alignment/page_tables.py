@@ -1,7 +1,6 @@
 """The tables of pages on language models, made from the committed tables of runs."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,24 +11,19 @@ from experiments.correlations import (
     correlation,
     lead,
     pearson,
-    range_without_one,
     spearman,
 )
-from experiments.long_short_alignment.arms import baseline, by_depth, differences
-from experiments.long_short_alignment.correlation_claims import NUMBER_DISTANCES
+from experiments.long_short_alignment.arms import baseline, differences
 from experiments.long_short_alignment.correlation_claims import OUTCOMES as FORECASTS
 from experiments.long_short_alignment.power import power
-from experiments.long_short_alignment.run_table import SAME_TARGETS, WITHIN, among_targets, name_variant
+from experiments.long_short_alignment.run_table import WITHIN, name_variant
 from synthlab.cli.studies import read_studies
 from synthlab.studies.study import Rows
 
-FACTS = 256  # tokens of the longer texts that ask for facts
-OUTCOMES = {"loss_to_4x": "log of perplexity to 4x, the paper's outcome", "loss_4x": "loss after 3x to 4x"}
+OUTCOMES = {"loss_to_4x": "the paper's: log of perplexity to 4x", "loss_4x": "loss after 3x to 4x"}
 PREDICTORS = {
     "sce": "misalignment (equation 2)",
-    "sce_overlap": "the same along overlapping windows",
     "excess": "misalignment beyond entropy",
-    "excess_overlap": "the same along overlapping windows",
     "loss_1x": "loss within the training length",
 }
 FAILURES = {"P1": "loss", "P2": "recall", "P3": "needle", "P4": "tracking"}  # by the claim on each
@@ -37,7 +31,6 @@ CHANGES = {
     "loss_1x": "loss within, nats",
     "loss_4x": "loss, nats",
     "calibrated_loss_4x": "calibrated loss, nats",
-    "accuracy_4x": "top-1 accuracy, points",
 }
 POINTS = 100
 
@@ -47,20 +40,12 @@ def make_blocks(runs: Mapping[str, pd.DataFrame]) -> dict[str, Rows]:
     makers: dict[str, tuple[str, Callable[[pd.DataFrame], Rows]]] = {
         "table1_correlations": ("table1", tabulate_leads),
         "predictors_correlations": ("predictors", tabulate_failures),
-        "scalar_correlations": ("scalar", tabulate_numbers),
         "coefficient": ("finetune", tabulate_coefficients),
-        "distance_changes": ("distance", tabulate_changes),
-        "range_changes": ("range", tabulate_changes),
         "compute_changes": ("compute", tabulate_changes),
-        "recall_depths": ("recall", tabulate_facts),
         "untrained_losses": ("untrained", tabulate_losses),
         "methods_losses": ("methods", tabulate_losses),
-        "depths_facts": ("depths", tabulate_facts),
         "regularized_changes": ("regularized", tabulate_changes),
         "against_cream_changes": ("against_cream", tabulate_changes),
-        "cream_changes": ("cream", tabulate_changes),
-        "clex_changes": ("clex", tabulate_changes),
-        "leak_changes": ("leak", tabulate_changes),
     }
     return {name: make(runs[study]) for name, (study, make) in makers.items() if study in runs}
 
@@ -68,7 +53,7 @@ def make_blocks(runs: Mapping[str, pd.DataFrame]) -> dict[str, Rows]:
 def tabulate_leads(runs: pd.DataFrame) -> Rows:
     """Return the correlation of each predictor with each outcome, and its lead over the last predictor.
 
-    Correlations are over all models and among those of one setting, with 95 % intervals over settings.
+    Correlations are among models of one setting, with 95 % intervals over settings.
     """
     unit, rows = WITNESSES["settings"], Rows()
     for outcome, told in OUTCOMES.items():
@@ -79,8 +64,7 @@ def tabulate_leads(runs: pd.DataFrame) -> Rows:
                 {
                     "predictor": about,
                     "outcome": told,
-                    "over all models": str(correlation(runs, name, outcome, unit, pearson)),
-                    "among models of one setting": str(correlation(runs, x, y, unit, pearson)),
+                    "correlation": str(correlation(runs, x, y, unit, pearson)),
                     "lead": "" if is_last else str(lead(runs, x, last, y, unit, pearson)),
                     "lead by ranks": "" if is_last else str(lead(runs, x, last, y, unit, spearman)),
                 }
@@ -111,46 +95,18 @@ def tabulate_failures(runs: pd.DataFrame) -> Rows:
     return [*rows, needed]
 
 
-def tabulate_numbers(runs: pd.DataFrame) -> Rows:
-    """Return the rank correlation of misalignment with the error at five times the training length, for each task.
-
-    Correlations are among models of one map, with 95 % intervals over encodings. The last column is how far the
-    distances of encodings that fit lie apart: the median over maps and seeds of their range, relative to their median.
-    """
-    rows, y = Rows(), "error_within"
-    every, fitting = among_targets(runs), among_targets(runs[runs["fit"]])
-    for task in runs["task"].unique():
-        for x, scale in NUMBER_DISTANCES.items():
-            of_task, fit = (table[table["task"] == task] for table in (every, fitting))
-            least, greatest = range_without_one(of_task, x, y, spearman, SAME_TARGETS)
-            distances = fit.groupby(SAME_TARGETS)["wasserstein_scaled" if scale == "scaled" else "wasserstein"]
-            apart = ((distances.max() - distances.min()) / distances.median()).median()
-            rows.append(
-                {
-                    "task": task,
-                    "distance": scale,
-                    "rank correlation": str(correlation(of_task, x, y, WITNESSES["encodings"], spearman)),
-                    "with any one encoding left out": f"{least:.2f} to {greatest:.2f}",
-                    "among runs that fit": str(correlation(fit, x, y, WITNESSES["encodings"], spearman)),
-                    "how far these lie apart": f"{100 * apart:.2f} %",
-                }
-            )
-    return rows
-
-
 def tabulate_coefficients(runs: pd.DataFrame) -> Rows:
     """Return the least and the greatest of the models' medians over seeds, for each weight of the regularizer.
 
-    Losses and accuracy are changes from weight 0, misalignment and temperature the measured values.
+    Losses and accuracy are changes from weight 0, misalignment the measured values.
     """
     quantities = {
         "loss_4x": CHANGES["loss_4x"],
         "calibrated_loss_4x": CHANGES["calibrated_loss_4x"],
-        "calibrated_loss_2x": "calibrated loss after 1 to 2 l, nats",
-        "accuracy_4x": CHANGES["accuracy_4x"],
+        "accuracy_4x": "top-1 accuracy, points",
     }
     changed = {name: _find_medians(differences(runs, name), name) for name in quantities}
-    measured = {"sce": "misalignment, nats", "excess": "beyond entropy, nats", "temperature": "temperature"}
+    measured = {"sce": "misalignment, nats", "excess": "beyond entropy, nats"}
     as_is = {name: _find_medians(runs.assign(series=runs["variant"]), name) for name in measured}
     rows = Rows()
     for arm in runs["arm"].unique():
@@ -166,14 +122,23 @@ def tabulate_coefficients(runs: pd.DataFrame) -> Rows:
 
 
 def tabulate_changes(runs: pd.DataFrame) -> Rows:
-    """Return how each arm differs from the first, for each model: the median over seeds [least, greatest]."""
-    found: dict[tuple[str, str], dict[str, str]] = {}
-    for name, told in CHANGES.items():
+    """Return how each arm differs from the first, for each model: the median over seeds [least, greatest].
+
+    Several arms of several models have a row for each arm, with the loss of each model; others a row for each with all
+    quantities of ``CHANGES``.
+    """
+    found: dict[str, dict[tuple[str, str], str]] = {}
+    for name in CHANGES:
         changed = differences(runs, name)
         for (model, arm), rows in changed[changed["arm"] != baseline(runs)].groupby(["variant", "arm"], sort=False):
             middle, least, greatest = format_change(name, rows[name].agg(["median", "min", "max"]))
-            found.setdefault((str(model), str(arm)), {})[told] = f"{middle} [{least}, {greatest}]"
-    return [{"model": name_variant(model), "arm": arm} | row for (model, arm), row in found.items()]
+            found.setdefault(name, {})[name_variant(str(model)), str(arm)] = f"{middle} [{least}, {greatest}]"
+    losses = found["loss_4x"]
+    models, arms = (list(dict.fromkeys(each)) for each in zip(*losses, strict=True))
+    if len(models) > 1 and len(arms) > 1:
+        return [{"loss, nats": arm} | {model: losses.get((model, arm), "") for model in models} for arm in arms]
+    key, told = (0, "model") if len(models) > 1 else (1, "arm")
+    return [{told: pair[key]} | {about: found[name][pair] for name, about in CHANGES.items()} for pair in losses]
 
 
 def tabulate_losses(runs: pd.DataFrame) -> Rows:
@@ -184,22 +149,6 @@ def tabulate_losses(runs: pd.DataFrame) -> Rows:
         {"loss, nats": str(arm)} | {told: f"{row[name]:.3f}" for name, told in columns.items()}
         for arm, row in medians.iterrows()
     ]
-
-
-def tabulate_facts(runs: pd.DataFrame) -> Rows:
-    """Return the share of right answers of each model and arm by depth of the fact, medians over seeds.
-
-    Texts have ``FACTS`` tokens; the first column is for texts of the training length, at depth 0.
-    """
-    facts, rows = by_depth(runs), Rows()
-    models_differ = facts.groupby("arm")["variant"].nunique().max() > 1
-    for (model, arm), of_arm in facts.groupby(["variant", "arm"], sort=False):
-        row: dict[str, Any] = {"model": f"{name_variant(str(model))}, {arm}" if models_differ else str(arm)}
-        within = of_arm[of_arm["length"] < FACTS]
-        row["within, depth 0"] = f"{within.loc[within['depth'] == 0, 'accuracy'].median():.2f}"
-        beyond = of_arm[of_arm["length"] == FACTS].groupby("depth")["accuracy"].median()
-        rows.append(row | {f"depth {depth:g}": f"{value:.2f}" for depth, value in beyond.items()})
-    return rows
 
 
 def format_change(name: str, values: Iterable[float]) -> list[str]:

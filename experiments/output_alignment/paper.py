@@ -8,7 +8,7 @@ from experiments import committed_verdicts
 from experiments.output_alignment import choosing_claims, mechanism, message, readout, training_claims
 from experiments.output_alignment.claims import CLAIMS
 from experiments.output_alignment.figures import NumberFigure
-from synthlab.studies.report import About, deviations
+from synthlab.studies.report import About
 from synthlab.studies.study import Paper, Rows
 
 RECIPE = "figure1_recipe"  # the study that judges the same claims with the paper's training setup
@@ -24,17 +24,16 @@ ABOUT = About(
 def blocks(folder: Path) -> dict[str, Rows]:
     """Return the rows of each table by the name of its block, from the files of the reference runs."""
     checks = pd.read_csv(folder / committed_verdicts.CLAIMS)
-    lab, recipe = (
-        {row["id"].removeprefix("output_alignment."): row for row in committed_verdicts.verdicts(rows)}
-        for rows in (checks[checks["study"] != RECIPE], checks[checks["study"] == RECIPE])
-    )
+    lab = {
+        row["id"].removeprefix("output_alignment."): row
+        for row in committed_verdicts.verdicts(checks[checks["study"] != RECIPE])
+    }
     return {
-        "output_alignment": [lab[id] | {"recipe": recipe.get(id)} for id in CLAIMS],
-        "mechanism": committed_verdicts.group_alike([lab[id] for id in mechanism.CLAIMS]),
-        "readout": committed_verdicts.group_alike([lab[id] for id in readout.CLAIMS]),
+        "output_alignment": [lab[id] for id in CLAIMS],
+        "mechanism": committed_verdicts.merge_alike([lab[id] for id in mechanism.CLAIMS]),
+        "readout": committed_verdicts.merge_alike([lab[id] for id in readout.CLAIMS]),
         "choosing": [lab[id] for id in choosing_claims.CLAIMS],
-        "training": committed_verdicts.group_alike([lab[id] for id in training_claims.CLAIMS]),
-        "deviations": [dict(row) for row in deviations(ABOUT.deviations)],
+        "training": committed_verdicts.merge_alike([lab[id] for id in training_claims.CLAIMS]),
     }
 
 

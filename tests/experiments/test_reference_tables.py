@@ -6,13 +6,11 @@ import pytest
 
 from experiments.reference import ROOT
 from experiments.reference_tables import LIST, find_hooks, make_tables
-from synthlab.finetuning.patterns import PATTERNS
 from synthlab.language.languages import TASKS as LANGUAGES
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Encoding
 from synthlab.numbers.outrep import OUTREPS
 from synthlab.numbers.tasks import INPUTS, TASKS
-from synthlab.positions.samplers import SAMPLERS
 from synthlab.sequences.tasks import TASKS as SEQUENCES
 
 CODE = re.compile(r"`(\w+)(?:\([^`]*\))?`")
@@ -36,8 +34,6 @@ def members(rows: list[dict]) -> set[str]:
         ("inputs", INPUTS),
         ("encodings", ENCODINGS),
         ("maps", OUTREPS),
-        ("positions", SAMPLERS),
-        ("patterns", PATTERNS),
     ],
 )
 def test_every_member_of_a_registry_has_a_line(tables, block, registry):
