@@ -58,7 +58,7 @@ class Causal:
         layout = cls(encoding, positions[:, :, -mask.shape[-2] :], mask)
         return layout if layout.locates else layout.encode(layout.positions, positions)
 
-    @cached_property
+    @property
     def locates(self) -> bool:
         """True if the encoding makes positions of the hidden states of each layer."""
         return "locate" in self.encoding.hooks
@@ -129,12 +129,12 @@ class Causal:
         """Count the keys that each query sees."""
         return self.mask.sum(-1, keepdim=True)
 
-    @cached_property
+    @property
     def adjusts(self) -> bool:
         """True if the encoding adjusts logits, given all those of a query."""
         return "adjust" in self.encoding.hooks
 
-    @cached_property
+    @property
     def weighs(self) -> bool:
         """True if the encoding makes weights of logits in place of softmax."""
         return "weigh" in self.encoding.hooks
