@@ -56,7 +56,7 @@ class Registry(dict[str, type[Member]], Generic[Member]):
         arguments = dict(iter(validate(_schema(made), given, field)))  # iter: an argument may be named keys
         registries = getattr(made, "REGISTRIES", {})  # of arguments that name no member of this one
         for key, value in arguments.items():
-            if _is_member(value):  # such as the inner encoding of another
+            if _is_member(value) or (key in registries and value is not None):  # such as the inner encoding of another
                 arguments[key] = registries.get(key, self).complete(value, f"{field}.{key}")
             elif isinstance(value, list) and all(map(_is_member, cast(list[Any], value))):  # such as encodings by layer
                 members = enumerate(cast(list[Any], value))

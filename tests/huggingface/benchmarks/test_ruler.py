@@ -53,6 +53,7 @@ def lm():
 def data(tmp_path_factory):
     """A folder with a copy of made essays, for which NLTK's sentences end at full stops."""
     import nltk
+    from lm_eval.tasks.ruler import prepare_niah
 
     root = tmp_path_factory.mktemp("data")
     draw = random.Random(0)
@@ -69,6 +70,7 @@ def data(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(nltk.data, "path", [str(root / "nltk_data")])
         yield root
+    prepare_niah.get_haystack.cache_clear()  # the process keeps the essays that it has read
 
 
 def solved(prompt: str) -> str:
