@@ -19,7 +19,7 @@ import pandas as pd
 
 from synthlab.errors import UnknownFamily
 from synthlab.output import say, tell
-from synthlab.runs.run import config_of
+from synthlab.runs.run import FORMER_FAMILIES, config_of
 from synthlab.storage.records import WHOLE, Failure, Record
 from synthlab.storage.store import IDENTITY, Store
 
@@ -52,8 +52,8 @@ def rewrite(folder: Path) -> int:
 
 def _rename(settings: dict[str, Any]) -> dict[str, Any]:
     """Return a run's settings with today's name of its family."""
-    family = settings.pop("kind")
-    return settings | {"family": "numbers" if family == "regression" else family}
+    kind = settings.pop("kind")
+    return settings | {"family": next((now for now, former in FORMER_FAMILIES.items() if former == kind), kind)}
 
 
 def _read_records(folder: Path) -> Iterator[Record]:
