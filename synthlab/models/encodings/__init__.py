@@ -11,6 +11,7 @@ from synthlab.models.encodings.kerple import KERPLE
 from synthlab.models.encodings.length_rope import DynamicNTK, LongRoPE
 from synthlab.models.encodings.plain import T5, ALiBi, Learned, NoPE, Sinusoidal
 from synthlab.models.encodings.randomized import Randomized
+from synthlab.models.encodings.readout import Readout
 from synthlab.models.encodings.relative_maps import DualChunk, LeakyReRoPE, ReRoPE, SelfExtend
 from synthlab.models.encodings.rope import PartialRoPE, RoPE
 from synthlab.models.encodings.ssmax import SSMax
@@ -47,6 +48,7 @@ ENCODINGS = Registry(
         "fox": FoX,
         "stick_breaking": StickBreaking,
         "ssmax": SSMax,
+        "readout": Readout,
         "window": Window,
         "by_layer": ByLayer,
     },
