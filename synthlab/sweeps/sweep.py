@@ -190,7 +190,7 @@ class Sweep(Generic[Kept]):
 def count_workers(workers: Any, device: str = "cpu") -> int:
     """Return the number of processes for ``workers``. Raises InputError.
 
-    None is one for each usable core, or for each GPU, of which each has at most one.
+    None is one for each usable core, or for each GPU.
     """
     if workers is not None and (
         not isinstance(workers, int) or isinstance(workers, bool) or not 1 <= workers <= MOST_WORKERS
@@ -200,7 +200,7 @@ def count_workers(workers: Any, device: str = "cpu") -> int:
         return workers or count_cores()
     import torch
 
-    return min(workers or MOST_WORKERS, torch.cuda.device_count())
+    return workers or torch.cuda.device_count()
 
 
 def require_recorded(configs: Iterable[Run], store: Store) -> None:
@@ -224,7 +224,7 @@ def ensure(
     """Return the records of ``configs``, in their order, training only those that ``store`` lacks.
 
     Runs of one shape train as an ensemble. Each of ``workers`` processes trains one ensemble at a time, on one thread
-    of a CPU or on a GPU of its own. Records depend neither on the ensembles nor on ``workers``. ``device`` is cpu, cuda
+    of a CPU or on a GPU. Records depend neither on the ensembles nor on ``workers``. ``device`` is cpu, cuda
     or auto (cuda if available). A damaged file is moved away and its runs trained again, with a warning. Runs that
     failed in an earlier call are tried again; with ``retry="none"`` they are not, and count as failed. The records of a
     finished ensemble are kept if a later one is interrupted. A line says which runs were recorded before, with

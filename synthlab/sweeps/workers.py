@@ -80,9 +80,9 @@ def map_ensembles(
 ) -> Iterator[Done]:
     """Yield the results of ``work`` on each ensemble of ``plan``, as they finish, from up to ``workers`` processes.
 
-    One worker is this process. On GPUs, each worker has one of its own. If a worker is killed, each run of its ensemble
-    is tried again alone; of a run that is killed again, ``give_up`` tells the result. ``suspects`` are the identities
-    of runs whose process was killed before: with any, all work is done in other processes.
+    One worker is this process. Workers take the GPUs of a machine in turn. If a worker is killed, each run of its
+    ensemble is tried again alone; of a run that is killed again, ``give_up`` tells the result. ``suspects`` are the
+    identities of runs whose process was killed before: with any, all work is done in other processes.
 
     Raises BrokenExecutor for a run that is killed twice, without ``give_up``.
     """
@@ -124,12 +124,12 @@ def map_ensembles(
 
 
 def _begin(device: str, number: int, parent: int) -> None:
-    """Begin the worker process ``number``, which on GPUs takes the one of its number."""
+    """Begin the worker process ``number``."""
     leave_with(parent)
     if device != "cpu":
         import torch
 
-        torch.cuda.set_device(number)
+        torch.cuda.set_device(number % torch.cuda.device_count())
 
 
 def _run(work: Callable[[list[Run]], Done], configs: list[Run]) -> Done:

@@ -29,7 +29,7 @@ from synthlab.training.weights import weights_file
 # a difference in the gradient shows in the parameters after one step, and in the loss of the next.
 TRIED, TRIAL_STEPS = 5, 3
 # A GPU tests at most TESTED models at once, and fewer where a text of each has more than LOGITS attention logits.
-TESTED, LOGITS = 64, 2**21
+TESTED, LOGITS = 256, 2**21
 _exact: dict[tuple[str, int], bool] = {}  # the results of this process's trials, by shape and number of models
 
 

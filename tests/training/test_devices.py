@@ -8,6 +8,7 @@ from pandas.testing import assert_frame_equal
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from support.configs import config, small, small_sequences
+from synthlab import rng
 from synthlab.errors import InputError
 from synthlab.language.languages import TASKS as LANGUAGES
 from synthlab.models.encodings import ENCODINGS
@@ -96,9 +97,10 @@ def agree(here: Record, there: Record) -> None:
 
 
 @pytest.fixture(autouse=True)
-def capture_early(monkeypatch):
-    """Capture steps after the first, so that runs of a few steps replay some."""
+def as_in_long_runs(monkeypatch):
+    """Capture steps after the first, and draw together for few models."""
     monkeypatch.setattr(graphs, "WARM", 1)
+    monkeypatch.setattr(rng, "TOGETHER", 2)
 
 
 class Copies(TorchDispatchMode):
