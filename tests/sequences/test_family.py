@@ -95,6 +95,7 @@ def test_leaving_out_padding_keeps_the_loss():
         ["task=copy"],
         pytest.param(["task=tomita"], marks=pytest.mark.slow),
         pytest.param(["encoding=learned", "positions=offset"], marks=pytest.mark.slow),
+        ["task=copy", "encoding=learned", "positions=coupled"],
     ],
 )
 def test_ensembles_equal_runs_alone(overrides):

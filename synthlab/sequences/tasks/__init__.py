@@ -31,6 +31,9 @@ class WithoutEnd(AnswerTask):
     def has(self, length: int) -> bool:
         return self.of.has(length)
 
+    def couple(self, tokens: Int[Tensor, "*B T"]) -> Int[Tensor, "*B T"] | None:
+        return self.of.couple(tokens)
+
     def sizes(self, length: int) -> tuple[int, int]:
         return self.of.sizes(length)
 
