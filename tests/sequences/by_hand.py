@@ -28,6 +28,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "cycle_navigation": {"positions": 3},
     "modular_arithmetic_brackets": {"modulus": 3, "products": True},
     "without_end": {"of": {"name": "odds_first", "symbols": 2}},
+    "index_hints": {"of": {"name": "reverse", "symbols": 2}, "hints": 6},
 }
 
 
@@ -176,6 +177,12 @@ def roots(length: int) -> Iterator[tuple[Words, Words]]:
         yield tuple(f"{number:0{length}b}"), tuple(f"{isqrt(number):0{(length + 1) // 2}b}")
 
 
+def hinted(length: int) -> Iterator[tuple[Words, Words]]:
+    for words, first in product(strings("01", length), range(6 - length)):
+        pairs = [(f"h{first + place}", word) for place, word in enumerate(words)]
+        yield tuple(word for pair in pairs for word in pair), tuple(word for pair in reversed(pairs) for word in pair)
+
+
 REFERENCE: dict[str, Callable[[int], Iterator[tuple[Words, Words]]]] = {
     "majority": answered("01", lambda words: [single_mode(words)]),
     "interleaved_majority": answered("01", strands),
@@ -211,5 +218,6 @@ REFERENCE: dict[str, Callable[[int], Iterator[tuple[Words, Words]]]] = {
     "binary_multiplication": operations("*"),
     "compute_sqrt": roots,
     "bucket_sort": answered("012", lambda words: tuple(sorted(words))),
+    "index_hints": hinted,
     **dict.fromkeys(("odds_first", "without_end"), answered("01", lambda words: words[::2] + words[1::2])),
 }

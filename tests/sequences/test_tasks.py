@@ -16,7 +16,7 @@ ANSWERS = [name for name in TASKS if issubclass(TASKS[name], AnswerTask)]
 UNIFORM = (
     *("mode", "copy", "copy_distinct", "copy_twice", "repeat", "replace", "reverse", "sort", "selective_copy", "count"),
     *("mqar", "summation", "even_pairs", "cycle_navigation", "modular_arithmetic", "modular_arithmetic_brackets"),
-    *("solve_equation", "missing_duplicate_string", "odds_first", "compute_sqrt", "bucket_sort"),
+    *("solve_equation", "missing_duplicate_string", "odds_first", "compute_sqrt", "bucket_sort", "index_hints"),
 )
 BOUNDS = ("addition", "binary_addition", "binary_multiplication")  # whose chance is an upper bound
 MANY = 4000
@@ -94,6 +94,20 @@ def test_the_formats_of_addition_by_hand(format, prompt, answer):
     problem = TASKS.build({"name": "addition", "base": 4, "format": format, "hints": 5})
     found = dict(drawn(problem, [2] * MANY))
     assert found[tuple(prompt.split())] == tuple(answer.split())
+
+
+def test_index_hints_of_addition_are_its_hinted_format():
+    addition = {"name": "addition", "base": 10, "hints": 9}
+    of = TASKS.build({"name": "index_hints", "of": addition | {"format": "padded"}, "hints": 9})
+    hinted, lengths = TASKS.build(addition | {"format": "hinted"}), torch.tensor([1, 3, 8])
+    ours, theirs = (each.batch(lengths, hinted.width(8), torch.Generator().manual_seed(0)) for each in (of, hinted))
+    assert all(map(torch.equal, ours, theirs))
+    assert (of.chance(4), of.lengths(1, 20)) == (hinted.chance(4), hinted.lengths(1, 20))
+
+
+def test_index_hints_need_a_task_with_places():
+    with pytest.raises(InputError, match="^task.of=sort: names no places"):
+        TASKS.build({"name": "index_hints", "of": {"name": "sort", "symbols": 5}, "hints": 9})
 
 
 def test_carries_go_through_many_digits():

@@ -11,6 +11,7 @@ from synthlab.errors import InputError
 from synthlab.runs.registry import Registry
 from synthlab.sequences.task import AnswerTask, Pairs, SequenceTask, places
 from synthlab.sequences.tasks import arithmetic, copying, counting, expressions, formal, memory
+from synthlab.sequences.tasks.index_hints import IndexHints
 
 
 class WithoutEnd(AnswerTask):
@@ -82,6 +83,7 @@ TASKS = Registry(
         "compute_sqrt": arithmetic.ComputeSqrt,
         "bucket_sort": copying.BucketSort,
         "without_end": WithoutEnd,  # wraps any of the above
+        "index_hints": IndexHints,  # wraps a task that names places
         # Formal languages.
         "aa_star": formal.AAStar,
         "tomita": formal.Tomita,
