@@ -76,7 +76,7 @@ def evaluate_models(
     # What the code of a user's task makes is on a CPU.
     device = "cpu" if is_own(first.task["name"]) else models.device
     settings = {"places": places, "device": device, "sampler": POSITIONS.build(first.positions)}
-    score = partial(score_examples, models, encoding_of(ensemble), TASKS.build(first.task), **settings)
+    score = partial(score_examples, models, encoding_of(ensemble), TASKS.build(first.tested_task), **settings)
     return [(metrics, by_bin(metrics, outputs, first)) for metrics, outputs in score_lengths(score, configs)]
 
 
@@ -87,7 +87,7 @@ def score_lengths(score: Callable[..., Scores], configs: Sequence[SequencesRun])
     test length. ``score`` returns the scores on examples of some lengths, drawn by a generator for each model.
     """
     config, generators = configs[0], [stream(each.test_seed, "evaluation") for each in configs]
-    task, count = TASKS.build(config.task), config.evaluation.sequences
+    task, count = TASKS.build(config.tested_task), config.evaluation.sequences
     lengths = task.lengths(1, config.test_length)
     measured, predicted, expected = [], [], []
     for length in lengths:
