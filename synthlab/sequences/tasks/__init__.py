@@ -12,6 +12,7 @@ from synthlab.runs.registry import Registry
 from synthlab.sequences.task import AnswerTask, Pairs, SequenceTask, places
 from synthlab.sequences.tasks import arithmetic, copying, counting, expressions, formal, memory
 from synthlab.sequences.tasks.index_hints import IndexHints
+from synthlab.sequences.tasks.mixture import Mixture
 
 
 class WithoutEnd(AnswerTask):
@@ -84,6 +85,7 @@ TASKS = Registry(
         "bucket_sort": copying.BucketSort,
         "without_end": WithoutEnd,  # wraps any of the above
         "index_hints": IndexHints,  # wraps a task that names places
+        "mixture": Mixture,
         # Formal languages.
         "aa_star": formal.AAStar,
         "tomita": formal.Tomita,
