@@ -20,6 +20,7 @@ from synthlab.models.building import build_encoding
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Encoding
 from synthlab.models.encodings.length_rope import LengthRoPE
+from synthlab.models.encodings.plain import NoPE
 from synthlab.models.encodings.rope import RoPE
 from synthlab.models.language_model import MODELS
 from synthlab.models.laws import Law, check_laws, measure_model
@@ -54,7 +55,8 @@ def complete(config: LanguageRun) -> LanguageRun:
     }
     window = _window(config)
     if "extension" in parts:
-        if not issubclass(ENCODINGS.find(config.encoding.get("name")), RoPE):
+        is_dropped = parts["extension"]["name"] == "nope"
+        if not is_dropped and not issubclass(ENCODINGS.find(config.encoding.get("name")), RoPE):
             raise InputError(f"encoding={config.encoding['name']}: an extension replaces rope; choose encoding=rope")
         # Defaults of the extension, from the model that it extends.
         known = {
@@ -167,8 +169,8 @@ def _check_encodings(config: LanguageRun, encodings: Mapping[str, Encoding]) -> 
             raise InputError(f"{name(field)}: has weights, which an extension would replace; choose rope")
     if extension is None:
         return
-    if not isinstance(extension, RoPE):
-        raise InputError(f"{name('extension')}: must be a variant of rope")
+    if not isinstance(extension, RoPE | NoPE):
+        raise InputError(f"{name('extension')}: must be a variant of rope, or nope")
     # Within the length of the first training, an extension that depends on the length is plain RoPE.
     has_weights = isinstance(extension, LengthRoPE) and any(each.numel() for each in extension.parameters())
     alike = extension.alike_up_to(1)

@@ -21,7 +21,8 @@ from synthlab.runs.conf_files import (
 )
 from synthlab.runs.registry import describe_unknown, describe_unknown_key, key_of, show
 
-OPTIONS = "protocol.options."  # prefix of keys that no file of conf/ has: arguments of the user's own optimizer
+# Prefixes of keys that no file of conf/ has: arguments of the user's own optimizer, keys of the task that tests change.
+OPTIONS = ("protocol.options.", "test_task.")
 CLASS = re.compile(r"[\w.]+:\w+")  # the name of a class
 SINGLE = re.compile(r"[\w.]+")  # a key of a single value
 NAME = re.compile(r"(?!(null|true|false|inf|nan)$)[A-Za-z_][\w./:-]*", re.IGNORECASE)  # a text that needs no quotes
@@ -63,7 +64,7 @@ def compose(
 def prepare_overrides(overrides: Iterable[str]) -> list[str]:
     """Return overrides as Hydra can take them, which knows files only.
 
-    A user's class that they name is stored as a config of its group. Arguments of her optimizer become additions.
+    A user's class that they name is stored as a config of its group. Keys below ``OPTIONS`` become additions.
     """
     from hydra.core.config_store import ConfigStore
 
@@ -201,7 +202,7 @@ def _set_value(config: dict[str, Any], key: str, value: Any) -> None:
     for parent in parents:
         inner = part.get(parent)
         part = cast(dict[str, Any], inner) if isinstance(inner, dict) else {}
-    if last not in part and not key.startswith(OPTIONS):
+    if last not in part and not (key.startswith(OPTIONS) and parents[0] in config):
         raise InputError(describe_unknown_key(f"{key}={show(value)}", [str(name) for name in part]))
     if isinstance(part.get(last), dict):
         raise InputError(f"{key}={show(value)}: has keys of its own; give those, as in {key}.KEY=VALUE")

@@ -1,7 +1,8 @@
 """The config of a run on a sequence task, and the measures of such runs."""
 
 import json
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -89,6 +90,7 @@ class SequencesRun(Run):
     fuses, default_task, answer = True, "majority", "a sequence"
     family: Literal["sequences"] = "sequences"  # pyright: ignore[reportIncompatibleVariableOverride]  # see NumbersRun
     task: Member
+    test_task: Mapping[str, Any] = {}
     encoding: Member
     positions: Member
     model: Member
@@ -110,6 +112,11 @@ class SequencesRun(Run):
         from synthlab.sequences.family import SEQUENCES
 
         return SEQUENCES
+
+    @property
+    def tested_task(self) -> Member:
+        """The task of tests: that of training with the keys of ``test_task``."""
+        return {**self.task, **self.test_task}
 
     @property
     def shape(self) -> str:
