@@ -178,7 +178,7 @@ class Attention(nn.Module):
 
     def __init__(self, models: int, width: int, heads: int, kind: Kind):
         super().__init__()
-        self.heads, self.kind = heads, kind
+        self.heads, self.kind, self.scale = heads, kind, (width // heads) ** -0.5
         self.queries = Linear(models, width, width)
         self.keys_values = Linear(models, width, 2 * width)
         self.output = Linear(models, width, width)
@@ -230,7 +230,7 @@ class Attention(nn.Module):
     ) -> tuple[Float[Tensor, "*B Q H d"], Float[Tensor, "*B T H d"]]:
         """Rotate queries and keys by their positions, and multiply each query by its logit scale."""
         encoding, own = layout.encoding, layout.positions[:, :, layout.first_query :]
-        q, k = encoding.rotate(q, own), encoding.rotate(k, layout.positions)
+        q, k = encoding.rotate(q, own), encoding.rotate_keys(k, layout.positions)
         logit_scale = encoding.sharpen(own)
         if logit_scale is not None:
             q = q * logit_scale[(..., *[None] * (q.dim() - logit_scale.dim()))].to(q.dtype)
@@ -249,7 +249,7 @@ class Attention(nn.Module):
         else:
             logits = add_products(layout.encoding.products(q, k, layout.relative), layout.products)
         if self.kind == "softmax":
-            logits = logits * q.shape[-1] ** -0.5
+            logits = logits * self.scale
         if layout.bias is not None:
             logits = logits + layout.bias
         if layout.adjusts:
@@ -273,8 +273,8 @@ class Attention(nn.Module):
 
 
 def attend_fused(
-    q: Float[Tensor, "*B H Q d"],
-    k: Float[Tensor, "*B H K d"],
+    q: Float[Tensor, "*B H Q p"],
+    k: Float[Tensor, "*B H K p"],
     v: Float[Tensor, "*B H K d"],
     added: Float[Tensor, "*rows Q K"],
 ) -> Float[Tensor, "*B H Q d"]:
@@ -283,7 +283,8 @@ def attend_fused(
     if added.dim() > 2:
         added = added.expand(*batch, -1, -1, -1).flatten(0, -4)
     q, k, v = (each.flatten(0, -4) for each in (q, k, v))
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=added.to(q.dtype)).unflatten(0, batch)
+    scale = 1 / math.sqrt(v.shape[-1])  # an encoding may widen queries and keys
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=added.to(q.dtype), scale=scale).unflatten(0, batch)
 
 
 class Block(nn.Module):

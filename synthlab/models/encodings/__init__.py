@@ -16,6 +16,7 @@ from synthlab.models.encodings.rope import PartialRoPE, RoPE
 from synthlab.models.encodings.ssmax import SSMax
 from synthlab.models.encodings.stick_breaking import StickBreaking
 from synthlab.models.encodings.window import Window
+from synthlab.models.encodings.xpos import XPos
 from synthlab.runs.registry import Registry
 
 ENCODINGS = Registry(
@@ -48,6 +49,7 @@ ENCODINGS = Registry(
         "stick_breaking": StickBreaking,
         "ssmax": SSMax,
         "window": Window,
+        "xpos": XPos,
         "by_layer": ByLayer,
     },
 )
