@@ -227,7 +227,7 @@ class Attention(nn.Module):
 
     def rotate(
         self, q: Float[Tensor, "*B Q H d"], k: Float[Tensor, "*B T H d"], layout: Causal
-    ) -> tuple[Float[Tensor, "*B Q H d"], Float[Tensor, "*B T H d"]]:
+    ) -> tuple[Float[Tensor, "*B Q H p"], Float[Tensor, "*B T H p"]]:
         """Rotate queries and keys by their positions, and multiply each query by its logit scale."""
         encoding, own = layout.encoding, layout.positions[:, :, layout.first_query :]
         q, k = encoding.rotate(q, own), encoding.rotate_keys(k, layout.positions)
@@ -237,7 +237,7 @@ class Attention(nn.Module):
         return self.hook_rot_q(q), self.hook_rot_k(k)
 
     def score(
-        self, q: Float[Tensor, "*B H Q d"], k: Float[Tensor, "*B H T d"], layout: Causal
+        self, q: Float[Tensor, "*B H Q p"], k: Float[Tensor, "*B H T p"], layout: Causal
     ) -> Float[Tensor, "*B H Q K"]:
         """Return the logits q . k / sqrt(d) + bias, or (q . k + bias) / n for linear attention, before masking.
 

@@ -1,10 +1,10 @@
 """The interface of position encodings: an object with hooks.
 
-``embed`` adds to token embeddings, ``rotate`` and ``rotate_keys`` rotate queries and keys, ``sharpen`` returns a factor for each query's
-attention logits, ``bias`` returns an offset for them. ``relative`` and ``products`` serve encodings whose logits are no
-inner products of rotated vectors. Each hook of the base class does nothing, so NoPE overrides none. Positions count
-tokens, from 0, and may differ between rows. ``embed``, ``rotate``, ``rotate_keys`` and ``sharpen`` act token by token: a row
-may hold several texts, one after the other.
+``embed`` adds to token embeddings, ``rotate`` and ``rotate_keys`` rotate queries and keys, ``sharpen`` returns a factor
+for each query's attention logits, ``bias`` returns an offset for them. ``relative`` and ``products`` serve encodings
+whose logits are no inner products of rotated vectors. Each hook of the base class does nothing, so NoPE overrides none.
+Positions count tokens, from 0, and may differ between rows. ``embed``, ``rotate``, ``rotate_keys`` and ``sharpen`` act
+token by token: a row may hold several texts, one after the other.
 
 Three hooks see what the model computes: ``locate`` the hidden states of a layer, from which it makes what takes the
 place of positions there, ``adjust`` all logits of a query, and ``weigh`` makes attention weights of them.
@@ -150,7 +150,7 @@ class Encoding(Sourced, nn.Module, ABC):
 
     def rotate(
         self, v: Float[Tensor, "E B T H d"], positions: Shaped[Tensor, "#E #B T *C"]
-    ) -> Float[Tensor, "E B T H *d"]:
+    ) -> Float[Tensor, "E B T H p"]:
         """Rotate queries, and keys unless there is ``rotate_keys``, by their positions.
 
         Args:
@@ -164,7 +164,7 @@ class Encoding(Sourced, nn.Module, ABC):
 
     def rotate_keys(
         self, k: Float[Tensor, "E B T H d"], positions: Shaped[Tensor, "#E #B T *C"]
-    ) -> Float[Tensor, "E B T H *d"]:
+    ) -> Float[Tensor, "E B T H p"]:
         """Rotate keys by their positions, where they differ from queries.
 
         Args:
