@@ -13,7 +13,9 @@ from synthlab.models.encodings.base import Dims
 from synthlab.models.language_model import LanguageModel, ReferenceLanguageModel
 from synthlab.models.laws import measure_model
 from synthlab.models.layers import ensemble_parameter, init_normal
-from synthlab.models.mixers import GRU, LSTM, MIXERS, DeltaNet, Mixer
+from synthlab.models.mixers import MIXERS, Mixer
+from synthlab.models.mixers.delta import DeltaNet
+from synthlab.models.mixers.gated import GRU, LSTM
 from synthlab.models.reference import predict_prefixes, read
 from synthlab.models.transformer import Reference, Transformer
 from synthlab.numbers.family import build_models
@@ -214,7 +216,7 @@ def test_mixers_are_part_of_the_identity():
         (["model.mixer=gru", "model.attention=linear"], "model.attention=linear: model.mixer=gru has no attention"),
         (["task=text", "model.mixer=gru", "extension=yarn"], "extension=yarn: needs attention, not model.mixer=gru"),
         ([f"model.mixer={__name__}:Backwards"], f"model.mixer={__name__}:Backwards: breaks a law: no output depends"),
-        (["model.mixer=synthlab.models.layers:Linear"], "must be a subclass of synthlab.models.mixers.Mixer"),
+        (["model.mixer=synthlab.models.layers:Linear"], "must be a subclass of synthlab.models.mixers.base.Mixer"),
     ],
 )
 def test_what_does_not_fit_is_refused(words, line):
