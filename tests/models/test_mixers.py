@@ -16,6 +16,7 @@ from synthlab.models.layers import ensemble_parameter, init_normal
 from synthlab.models.mixers import MIXERS, Mixer
 from synthlab.models.mixers.delta import DeltaNet
 from synthlab.models.mixers.gated import GRU, LSTM
+from synthlab.models.mixers.linear import RGLRU, Mamba, MinGRU
 from synthlab.models.reference import predict_prefixes, read
 from synthlab.models.transformer import Reference, Transformer
 from synthlab.numbers.family import build_models
@@ -102,6 +103,82 @@ def test_the_delta_rule_by_its_equation(negative):
             torch.testing.assert_close(outputs[0, row, t], expected)
 
 
+def shaken(mixer: Mixer) -> Mixer:
+    """With parameters other than the initial ones."""
+    generator = torch.Generator().manual_seed(3)
+    for parameter in mixer.parameters():
+        init_normal(parameter, 0.7, [generator])
+    return mixer.double()
+
+
+def applied(layer, x: torch.Tensor) -> torch.Tensor:
+    return x @ layer.weight[0] + layer.bias[0, 0]
+
+
+def softplus(x: torch.Tensor) -> torch.Tensor:
+    return (1 + x.exp()).log()
+
+
+def step_of_min_gru(mixer: MinGRU, x: torch.Tensor, state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    z, v = applied(mixer.inputs, x).split(8)
+    state = (1 - z.sigmoid()) * state + z.sigmoid() * v
+    return state, state
+
+
+def step_of_rg_lru(mixer: RGLRU, x: torch.Tensor, state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    x, branch = applied(mixer.inputs, x).split(8)
+    r, i = applied(mixer.gates, x).sigmoid().split(8)
+    a = mixer.rates[0, 0, 0].sigmoid() ** (8 * r)
+    state = a * state + (1 - a**2).sqrt() * (i * x)
+    return applied(mixer.put_out, state * torch.nn.functional.gelu(branch)), state
+
+
+def step_of_mamba(mixer: Mamba, x: torch.Tensor, state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    x, z = applied(mixer.inputs, x).chunk(2)
+    x = x * x.sigmoid()
+    low, enter, leave = applied(mixer.selection, x).split([1, *2 * [mixer.log_decay.shape[-1]]])
+    d = softplus(applied(mixer.steps, low))
+    y, after = [], []
+    for n in range(len(x)):  # the discretization of the authors: exact for A, Euler's for B
+        a = torch.exp(d[n] * -mixer.log_decay[0, 0, 0, n].exp())
+        a = 2 * a - 1 if mixer.negative else a
+        after.append(a * (state[n] if state.dim() else state) + d[n] * enter * x[n])
+        y.append(leave @ after[-1] + mixer.through[0, 0, 0, n] * x[n])
+    return applied(mixer.put_out, torch.stack(y) * z * z.sigmoid()), torch.stack(after)
+
+
+@pytest.mark.parametrize(
+    ("made", "step"),
+    [
+        (MinGRU, step_of_min_gru),
+        (RGLRU, step_of_rg_lru),
+        (partial(Mamba, expand=2), step_of_mamba),
+        (partial(Mamba, negative=True, states=4), step_of_mamba),
+    ],
+)
+@pytest.mark.parametrize("length", [1, 2, 7, 12])
+def test_linear_recurrences_by_their_equations(made, step, length):
+    mixer, h = shaken(made(Dims(8, 2, models=1))), hidden(length=length).double()
+    outputs = mixer(h)
+    for row in range(3):
+        state = torch.zeros((), dtype=torch.double)
+        for t, x in enumerate(h[0, row]):
+            expected, state = step(mixer, x, state)
+            torch.testing.assert_close(outputs[0, row, t], expected)
+
+
+def test_initial_rates_are_those_of_the_papers():
+    dims, generators = Dims(64, 2, models=2), [torch.Generator().manual_seed(seed) for seed in range(2)]
+    griffin, mamba = RGLRU(dims), Mamba(dims, states=4)
+    for mixer in (griffin, mamba):
+        mixer.initialise(generators)
+    decay = griffin.rates.sigmoid() ** 8
+    assert 0.9 < decay.min() < 0.92 < 0.98 < decay.max() < 0.999
+    assert (mamba.log_decay.exp() - torch.arange(1.0, 5)).abs().max() < 1e-5
+    steps = softplus(mamba.steps.bias)
+    assert 1e-3 < steps.min() < 1.3e-3 < 0.08 < steps.max() < 0.1
+
+
 @named
 def test_every_mixer_keeps_the_laws(mixer):
     """Causal; packed prefixes, ragged rows and rows beside others have the outputs that each text has alone."""
@@ -174,7 +251,8 @@ def test_one_loop_has_the_weights_of_more():
 
 @pytest.mark.parametrize(
     ("run", "mixer"),
-    [(config, {"name": "gru"}), (config, OWN), (config, None), (small, {"name": "lstm"}), (small_sequences, NEGATIVE)],
+    [(config, {"name": "gru"}), (config, OWN), (config, None), (small, {"name": "lstm"}), (small_sequences, NEGATIVE)]
+    + [(config, {"name": name}) for name in ("min_gru", "rg_lru", "mamba")],
 )
 def test_an_ensemble_computes_what_each_model_does_alone(run, mixer):
     changed = {} if mixer is None else {"mixer": mixer}
@@ -209,7 +287,7 @@ def test_mixers_are_part_of_the_identity():
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["model.mixer=gruu"], r"model.mixer=gruu: unknown, did you mean gru\?; choose from gru, lstm, delta"),
+        (["model.mixer=gruu"], r"model.mixer=gruu: unknown, did you mean gru\?; choose from gru, lstm, delta, "),
         (["model.mixer={name: delta, negativ: true}"], "model.mixer.negativ=true: unknown key, did you mean negative"),
         (["model.loops=0"], "model.loops=0: must be greater than 0"),
         (["model.mixer=gru", "encoding=alibi"], "encoding=alibi: model.mixer=gru does not use it; leave encoding out"),

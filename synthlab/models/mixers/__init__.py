@@ -5,12 +5,13 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from synthlab.models.mixers.base import Mixer, MixerLayer, Recurrence
+from synthlab.models.mixers.base import LinearRecurrence, Mixer, MixerLayer, Recurrence
 from synthlab.models.mixers.delta import DeltaNet
 from synthlab.models.mixers.gated import GRU, LSTM
+from synthlab.models.mixers.linear import RGLRU, Mamba, MinGRU
 from synthlab.runs.registry import Registry
 
-__all__ = ["MIXERS", "Mixer", "MixerLayer", "Recurrence", "Setting"]
+__all__ = ["MIXERS", "LinearRecurrence", "Mixer", "MixerLayer", "Recurrence", "Setting"]
 
 MIXERS = Registry(
     "model.mixer",
@@ -19,6 +20,9 @@ MIXERS = Registry(
         "gru": GRU,
         "lstm": LSTM,
         "delta": DeltaNet,
+        "min_gru": MinGRU,
+        "rg_lru": RGLRU,
+        "mamba": Mamba,
     },
 )
 

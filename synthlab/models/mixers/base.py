@@ -5,6 +5,7 @@ Where a row holds all prefixes of a sequence (``packing``), each prefix still ha
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -99,3 +100,49 @@ class MixerLayer(nn.Module):
 
     def forward(self, h: Float[Tensor, "*B T D"], layout: "Causal") -> Float[Tensor, "*B Q D"]:
         return layout.read_texts(self.mixer, h)[..., layout.first_query :, :]
+
+
+class LinearRecurrence(Mixer):
+    """A mixer with states s_t = a_t s_{t-1} + b_t, number by number, computed for all tokens at once. s_0 is b_0."""
+
+    @abstractmethod
+    def prepare(self, h: Float[Tensor, "E B T D"]) -> tuple[Tensor, ...]:
+        """Return a and b, [E, B, T, *S], and what else ``finish`` takes, all token by token."""
+
+    @abstractmethod
+    def finish(self, states: Float[Tensor, "E B T *S"], others: Sequence[Tensor]) -> Float[Tensor, "E B T D"]:
+        """Return the mixer's outputs, given the states and the rest of what ``prepare`` returned."""
+
+    def forward(self, h):
+        a, b, *others = self.prepare(h)
+        return self.finish(scan(a, b), others)
+
+    def read_prefixes(self, prefix, ends):
+        a, b, *others = self.prepare(prefix)
+        states = scan(a, b)
+        a, b, *of_ends = self.prepare(ends)  # each EOS continues the state after its prefix
+        return self.finish(states, others), self.finish(a * states[:, :, 1:] + b, of_ends)
+
+
+def scan(a: Float[Tensor, "E B T *S"], b: Float[Tensor, "E B T *S"]) -> Float[Tensor, "E B T *S"]:
+    """Return the states s_t = a_t s_{t-1} + b_t of all tokens, with s_0 = b_0, in log T rounds.
+
+    Two steps together are a step of the same form. Pairs of steps lead to the states at odd places, by recursion, and
+    a single step from these to those at even places.
+
+    Example:
+        >>> import torch
+        >>> from synthlab.models.mixers.base import scan
+        >>> a, b = torch.full((1, 1, 5, 1), 0.5), torch.ones(1, 1, 5, 1)
+        >>> scan(a, b).flatten().tolist()
+        [1.0, 1.5, 1.75, 1.875, 1.9375]
+    """
+    count = b.shape[2]
+    if count == 1:
+        return b
+    pairs = count // 2
+    odd = scan(a[:, :, 1::2] * a[:, :, : 2 * pairs : 2], a[:, :, 1::2] * b[:, :, : 2 * pairs : 2] + b[:, :, 1::2])
+    before = odd[:, :, : (count - 1) // 2]
+    even = torch.cat((b[:, :, :1], a[:, :, 2::2] * before + b[:, :, 2::2]), 2)
+    states = torch.stack((even[:, :, :pairs], odd), 3).flatten(2, 3)
+    return states if count % 2 == 0 else torch.cat((states, even[:, :, -1:]), 2)
