@@ -12,7 +12,7 @@ width. Hook points are named as in TransformerLens (Nanda and Bloom, 2022) where
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 import torch
@@ -20,6 +20,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from synthlab.models.convolutions import Convolution
 from synthlab.models.encodings.base import Encoding, add_products
 from synthlab.models.layers import MLP, HookPoint, LayerNorm, Linear
 from synthlab.models.mixers import Mixer, MixerLayer
@@ -93,7 +94,14 @@ class Causal:
         self, block: "Block", h: Float[Tensor, "*B T D"]
     ) -> tuple[Float[Tensor, "*B Q D"], Float[Tensor, "*B Q D"]]:
         """Return the residual stream of the queries before attention, and what attention adds to it."""
-        return h[..., self.first_query :, :], block.attention(block.pre1(h), self)
+        seen = block.pre1(h)
+        if block.convolution is not None:
+            seen = block.convolution(seen, partial(self.shift, seen))
+        return h[..., self.first_query :, :], block.attention(seen, self)
+
+    def shift(self, h: Float[Tensor, "*B T D"], places: int) -> Float[Tensor, "*B T D"]:
+        """Return for each token the hidden state of the token so many places before it in its text, or zeros."""
+        return F.pad(h, (0, 0, places, 0))[..., : h.shape[-2], :]
 
     def read_texts(self, mixer: Mixer, h: Float[Tensor, "*B T D"]) -> Float[Tensor, "*B T D"]:
         """Return the output of a mixer at each token."""
@@ -288,12 +296,24 @@ def attend_fused(
 
 
 class Block(nn.Module):
-    """Attention (or a mixer) and an MLP, each added to the residual stream, normalized before, after or not at all."""
+    """Attention (or a mixer) and an MLP, each added to the residual stream, normalized before, after or not at all.
+
+    A short convolution may come before attention.
+    """
 
     def __init__(
-        self, models: int, width: int, heads: int, hidden: int, norm: Norm, kind: Kind, mixer: Mixer | None = None
+        self,
+        models: int,
+        width: int,
+        heads: int,
+        hidden: int,
+        norm: Norm,
+        kind: Kind,
+        mixer: Mixer | None = None,
+        convolution: Convolution | None = None,
     ):
         super().__init__()
+        self.convolution = convolution
         self.attention = Attention(models, width, heads, kind) if mixer is None else MixerLayer(mixer)
         self.mlp = MLP(models, width, hidden, width)
         self.pre1, self.pre2 = (LayerNorm(models, width) if norm == "pre" else nn.Identity() for _ in range(2))

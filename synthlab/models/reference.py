@@ -50,6 +50,10 @@ def read(
             h = h + embeddings
         for layer, block in enumerate(model.blocks):
             normal = normalize(block.pre1, h)
+            if block.convolution is not None:
+                normal = block.convolution(
+                    normal[None], lambda n, h=normal: F.pad(h, (0, 0, n, 0))[None, :, : h.shape[1]]
+                )[0]
             if isinstance(block.attention, MixerLayer):
                 mixed = block.attention.mixer(normal[None])[0]
             else:

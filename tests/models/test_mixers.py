@@ -9,6 +9,7 @@ from support.configs import composed, config, small, small_sequences
 from support.models import build, symbols
 from synthlab import train
 from synthlab.errors import InputError
+from synthlab.models import attention
 from synthlab.models.encodings.base import Dims
 from synthlab.models.language_model import LanguageModel, ReferenceLanguageModel
 from synthlab.models.laws import measure_model
@@ -136,7 +137,7 @@ def step_of_rg_lru(mixer: RGLRU, x: torch.Tensor, state: torch.Tensor) -> tuple[
 def step_of_mamba(mixer: Mamba, x: torch.Tensor, state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     x, z = applied(mixer.inputs, x).chunk(2)
     x = x * x.sigmoid()
-    low, enter, leave = applied(mixer.selection, x).split([1, *2 * [mixer.log_decay.shape[-1]]])
+    low, enter, leave = applied(mixer.selection, x).split([4, *2 * [mixer.log_decay.shape[-1]]])
     d = softplus(applied(mixer.steps, low))
     y, after = [], []
     for n in range(len(x)):  # the discretization of the authors: exact for A, Euler's for B
@@ -255,7 +256,7 @@ def test_one_loop_has_the_weights_of_more():
     + [(config, {"name": name}) for name in ("min_gru", "rg_lru", "mamba")],
 )
 def test_an_ensemble_computes_what_each_model_does_alone(run, mixer):
-    changed = {} if mixer is None else {"mixer": mixer}
+    changed = {"convolution": "canon"} if mixer is None else {"mixer": mixer}
     words = to_overrides({"model": {"depth": 2, "width": 16, "heads": 4, "loops": 2} | changed})
     configs = [run(*words, f"seed={seed}") for seed in (0, 1)]
     assert is_exact(configs)
@@ -265,17 +266,70 @@ def test_an_ensemble_computes_what_each_model_does_alone(run, mixer):
         assert together.metrics.equals(alone.metrics)
 
 
+SHORT = pytest.mark.parametrize("convolution", ["canon", "token_shift"])
+
+
+@SHORT
+@pytest.mark.parametrize("changed", [{}, {"mixer": {"name": "gru"}}, {"loops": 2}], ids=str)
+def test_convolutions_keep_the_laws(convolution, changed):
+    for net, kinds in (
+        (network(convolution=convolution, **changed), 2),
+        (network(LanguageModel, convolution=convolution, **changed), 5),
+    ):
+        laws = list(measure_model(net, kinds))
+        assert len(laws) >= 3
+        assert [law for law in laws if not law.holds] == []
+
+
+@SHORT
+def test_convolutions_by_hand(convolution):
+    net, h = network(LanguageModel, convolution=convolution, models=2), hidden(2)
+    layer = net.blocks[1].convolution
+    found = layer(h, lambda n: torch.nn.functional.pad(h, (0, 0, n, 0))[:, :, : h.shape[2]])
+    for e in range(2):
+        if convolution == "canon":
+            weights = [*layer.weights[e, :, 0, 0]]
+            assert -0.5 < layer.weights.min() < 0 < layer.weights.max() < 0.5
+            weights[0] = 1 + weights[0]
+        else:
+            assert layer.shares[e, 0, 0].tolist() == [n / 8 for n in range(8)]
+            weights = [layer.shares[e, 0, 0], 1 - layer.shares[e, 0, 0]]
+        for t in range(h.shape[2]):
+            terms = [weights[n] * h[e, :, t - n] for n in range(len(weights)) if n <= t]
+            torch.testing.assert_close(found[e, :, t], torch.stack(terms).sum(0))
+
+
+def test_a_convolution_is_before_attention():
+    net = network(LanguageModel, convolution="canon", depth=1)
+    tokens = torch.randint(5, (1, 2, 6), generator=torch.Generator().manual_seed(0))
+    block, h = net.blocks[0], net.token_embeddings[0, tokens]
+    plain = attention.Causal.build(net.encoding, torch.arange(6).view(1, 1, -1), attention.causal_mask(6, h.device))
+    seen = block.pre1(h)
+    h = h + block.attention(block.convolution(seen, partial(plain.shift, seen)), plain)
+    torch.testing.assert_close(net(tokens), net.head(net.norm(h + block.mlp(block.pre2(h)))))
+
+
 def test_defaults_leave_identities_as_they_were():
-    plain, written = (resolve(composed("task=copy", *own)) for own in ((), ("model.loops=1", "model.mixer=attention")))
+    plain, written = (
+        resolve(composed("task=copy", *own))
+        for own in ((), ("model.loops=1", "model.mixer=attention", "model.convolution=none"))
+    )
     assert plain.id == written.id
-    assert not {"mixer", "loops"} & plain.model.keys()
+    assert not {"mixer", "loops", "convolution"} & plain.model.keys()
 
 
 def test_mixers_are_part_of_the_identity():
-    words = ["loops=1", "loops=2", "mixer=gru", "mixer=delta", "mixer={name: delta, negative: true}"]
+    words = [
+        "loops=1",
+        "loops=2",
+        "convolution=canon",
+        "mixer=gru",
+        "mixer=delta",
+        "mixer={name: delta, negative: true}",
+    ]
     made = [resolve(compose(["task=copy", f"model.{each}"])) for each in words]
     assert len({each.id for each in made}) == len(words)
-    assert made[3].model["mixer"] == {"name": "delta", "negative": False}
+    assert made[4].model["mixer"] == {"name": "delta", "negative": False}
     for each in made:
         assert config_of(each.model_dump()).id == each.id
         assert resolve(compose(["task=copy", *to_overrides({"model": each.model})])).id == each.id

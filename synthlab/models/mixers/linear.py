@@ -67,14 +67,14 @@ class Mamba(LinearRecurrence):
     For each of ``expand`` * D numbers x of a token there are N = ``states`` states, s_t = a_t s_{t-1} + d_t B_t x_t
     with a_t = exp(d_t A). The output y_t = C_t . s_t + G x_t is multiplied by SiLU of a linear function of the token,
     and goes through a linear layer. x is SiLU of a linear function of the token; d = softplus of one of rank D / 16
-    (rounded up) of x; B and C are linear in x; A < 0 and G are learned. At first A = -1..-N, G = 1, and d lies around
-    numbers between 0.001 and 0.1. The authors have N = 16 and ``expand`` = 2. With ``negative``, a_t = 2 exp(d_t A) -
-    1, in (-1, 1) (Grazzi et al., 2025, arXiv 2411.12537).
+    (rounded up to a multiple of four) of x; B and C are linear in x; A < 0 and G are learned. At first A = -1..-N, G =
+    1, and d lies around numbers between 0.001 and 0.1. The authors have N = 16 and ``expand`` = 2. With ``negative``,
+    a_t = 2 exp(d_t A) - 1, in (-1, 1) (Grazzi et al., 2025, arXiv 2411.12537).
     """
 
     def __init__(self, dims: Dims, /, states: PositiveInt = 8, expand: PositiveInt = 1, negative: bool = False):
         super().__init__()
-        models, inner, rank = dims.models, expand * dims.width, math.ceil(dims.width / 16)
+        models, inner, rank = dims.models, expand * dims.width, 4 * math.ceil(dims.width / 64)
         self.sizes, self.negative = (rank, states, states), negative
         self.inputs, self.put_out = Linear(models, dims.width, 2 * inner), Linear(models, inner, dims.width)
         self.selection, self.steps = Linear(models, inner, rank + 2 * states), Linear(models, rank, inner)
