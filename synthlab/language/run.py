@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 # Groups with a member that changes nothing: a run with that member is the one without the group.
-IDLE = {"positions": "contiguous", "pattern": "full", "lora": "none"}
+NEUTRAL_MEMBERS = {"positions": "contiguous", "pattern": "full", "lora": "none"}
 
 
 # The last two are recorded for languages whose distribution is known.
@@ -90,8 +90,8 @@ class LanguageRun(Run):
         horizon=horizon,
         chance=lambda config, metrics: config.load_family().find_chance(config, metrics),
     )
-    FORMERLY = "language"
-    fuses, default_task, answer = True, "text", "the next token"
+    FORMER_TASK_KEY = "language"
+    has_fused_attention, default_task, answer = True, "text", "the next token"
     family: Literal["language"] = "language"  # pyright: ignore[reportIncompatibleVariableOverride]  # see NumbersRun
     task: Member
     encoding: Member
@@ -126,7 +126,7 @@ class LanguageRun(Run):
     def shape(self) -> str:
         # Texts and costs must be equal; alpha and the offsets may differ between models.
         protocol = self.protocol.model_dump(exclude={"name", "lr"})
-        later = [getattr(self, field) for field in IDLE]
+        later = [getattr(self, field) for field in NEUTRAL_MEMBERS]
         parts = [self.task, self.model, self.encoding, self.extension, protocol, self.finetune.model_dump(), *later]
         return json.dumps([*parts, self.alignment.windows, self.train_length], sort_keys=True)
 
@@ -152,7 +152,7 @@ class LanguageRun(Run):
         if self.finetune.steps or self.alignment.windows == 1:
             later.add("alignment")
         if self.finetune.steps:
-            later |= IDLE.keys()
+            later |= NEUTRAL_MEMBERS.keys()
         return json.dumps(self.model_dump(exclude=later), sort_keys=True)
 
     @property

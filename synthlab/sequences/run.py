@@ -85,8 +85,8 @@ class SequencesRun(Run):
         horizon=horizon_of,
         chance=lambda config, metrics: metrics["chance"].tolist(),
     )
-    FORMERLY = "problem"
-    fuses, default_task, answer = True, "majority", "a sequence"
+    FORMER_TASK_KEY = "problem"
+    has_fused_attention, default_task, answer = True, "majority", "a sequence"
     family: Literal["sequences"] = "sequences"  # pyright: ignore[reportIncompatibleVariableOverride]  # see NumbersRun
     task: Member
     encoding: Member

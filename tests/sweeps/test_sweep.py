@@ -92,7 +92,7 @@ def test_on_gpus_each_worker_takes_its_own(monkeypatch):
     taken = []
     monkeypatch.setattr("torch.cuda.device_count", lambda: 4)
     monkeypatch.setattr("torch.cuda.set_device", taken.append)
-    monkeypatch.setattr("synthlab.sweeps.workers.leave_with", lambda parent: None)
+    monkeypatch.setattr("synthlab.sweeps.workers.exit_with_parent", lambda parent: None)
     assert [count_workers(given, "cuda") for given in (None, 2, 64)] == [4, 2, 4]
     for number in range(count_workers(None, "cuda")):
         _begin("cuda", number, 0)
