@@ -8,7 +8,7 @@ from pydantic import Field, PositiveFloat
 
 from synthlab.longshort.windows import extra_range, min_context
 from synthlab.metrics import Measures, Metric, reach
-from synthlab.runs.run import Count, Length, Member, Protocol, Run, Seed, Settings
+from synthlab.runs.run import Count, Member, Protocol, Run, Settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,25 +90,20 @@ class LanguageRun(Run):
         horizon=horizon,
         chance=lambda config, metrics: config.load_family().find_chance(config, metrics),
     )
+    ORDER = (
+        *("family", "task", "encoding", "extension", "positions", "pattern", "lora", "model", "protocol"),
+        *("alignment", "finetune"),
+    )
     FORMER_TASK_KEY = "language"
     has_fused_attention, default_task, answer = True, "text", "the next token"
     family: Literal["language"] = "language"  # pyright: ignore[reportIncompatibleVariableOverride]  # see NumbersRun
-    task: Member
-    encoding: Member
     extension: Member | None
     positions: Member | None = None
     pattern: Member | None = None
     lora: Member | None = None
-    model: Member
-    protocol: Protocol
     alignment: RegularizerSettings
     finetune: Finetune
     train_length: Annotated[int, Field(ge=2, le=20_000)]
-    test_length: Length
-    seed: Seed
-    weight_seed: Seed
-    data_seed: Seed
-    test_seed: Seed
     evaluation: Evaluation
 
     @classmethod

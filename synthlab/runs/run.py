@@ -62,14 +62,16 @@ class Settings(BaseModel):
     """
 
     model_config = STRICT
+    ORDER: ClassVar[tuple[str, ...]] = ()  # the fields in the order of records and tables, if that is not as declared
 
     @model_serializer(mode="wrap")
     def _drop_defaults(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        fields = type(self).model_fields
+        fields, values = type(self).model_fields, serialize(self)
         return {
-            key: value
-            for key, value in serialize(self).items()
-            if key == "family" or fields[key].is_required() or getattr(self, key) != fields[key].default
+            key: values[key]
+            for key in dict.fromkeys((*self.ORDER, *fields))
+            if key in values
+            and (key == "family" or fields[key].is_required() or getattr(self, key) != fields[key].default)
         }
 
 
@@ -148,7 +150,8 @@ RUN_TYPES: dict[str, type["Run"]] = {}  # of the families whose modules have bee
 class Run(Settings, ABC):
     """Everything that decides a run's numbers, and nothing else.
 
-    A subclass is of one family. It gives ``family`` a ``Literal`` type and default, and adds its own fields.
+    A subclass is of one family. It gives ``family`` a ``Literal`` type and default, and adds its own fields. ``ORDER``
+    says where they stand among these.
     """
 
     # Raise this number when the same config would give other numbers: older records are then trained anew.
@@ -160,17 +163,16 @@ class Run(Settings, ABC):
     SEEDS: ClassVar[tuple[str, ...]] = ("seed", "weight_seed", "data_seed", "test_seed")  # a null seed equals the first
     FORMER_TASK_KEY: ClassVar[str] = ""  # the first name of ``task``, of families that had another, and only one seed
     family: str
-    if TYPE_CHECKING:  # fields that every family declares, in its own order
-        task: Member
-        model: Member
-        encoding: Member
-        protocol: Protocol
-        train_length: Length
-        test_length: Length
-        seed: Seed
-        weight_seed: Seed
-        data_seed: Seed
-        test_seed: Seed
+    task: Member
+    encoding: Member
+    model: Member
+    protocol: Protocol
+    train_length: Length
+    test_length: Length
+    seed: Seed
+    weight_seed: Seed
+    data_seed: Seed
+    test_seed: Seed
 
     @classmethod
     def __pydantic_init_subclass__(cls, **how: Any) -> None:
@@ -229,7 +231,8 @@ class Run(Settings, ABC):
     def groups(cls) -> list[str]:
         """Return the fields that hold a named member of a config group, the protocol included."""
         named: tuple[Any, ...] = (Member, Member | None, Protocol)
-        return [name for name, field in cls.model_fields.items() if field.annotation in named]
+        fields = cls.model_fields
+        return [name for name in dict.fromkeys((*cls.ORDER, *fields)) if fields[name].annotation in named]
 
     @property
     def id(self) -> str:
