@@ -236,7 +236,7 @@ def _read_config(row: Mapping[str, Any]) -> Run:
         raise OlderRecord(
             f"it is of results version {row['results_version']}; the present one is {run_class.results_version}"
         )
-    seeds = {name: row[name] for name in SEEDS if name in run_class.model_fields}
+    seeds = {name: row[name] for name in run_class.SEEDS}
     config = _read_settings(row["settings"]).model_copy(update=seeds)
     if config.id != row["id"]:
         raise DamagedRecord(f"{row['id']}: damaged (it holds the run {config.id})")
