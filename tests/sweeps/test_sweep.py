@@ -92,7 +92,7 @@ def test_workers_take_the_gpus_in_turn(monkeypatch):
     taken = []
     monkeypatch.setattr("torch.cuda.device_count", lambda: 4)
     monkeypatch.setattr("torch.cuda.set_device", taken.append)
-    monkeypatch.setattr("synthlab.sweeps.workers.leave_with", lambda parent: None)
+    monkeypatch.setattr("synthlab.sweeps.workers.exit_with_parent", lambda parent: None)
     assert [count_workers(given, "cuda") for given in (None, 2, 6)] == [4, 2, 6]
     for number in range(6):
         _begin("cuda", number, 0)
