@@ -7,8 +7,8 @@ import pandas as pd
 from experiments.long_short_alignment.arms import by_depth
 from experiments.long_short_alignment.checks import checks, effects, recall_checks, recall_gains
 from experiments.long_short_alignment.correlation_claims import CORRELATIONS
+from experiments.long_short_alignment.drawn_encodings.claims import DRAWN
 from experiments.long_short_alignment.extension_claims import EXTENSIONS
-from experiments.misalignment.claims import DRAWN
 from synthlab.studies.checks import Check
 from synthlab.studies.verdicts import Claims
 

@@ -8,11 +8,11 @@ import pandas as pd
 from pydantic import PositiveFloat, model_validator
 
 from experiments.long_short_alignment.analyses import Analysis, ByContext, ByDepth, Compute, Effect, Plain
+from experiments.long_short_alignment.drawn_encodings.analysis import OnNumbers, OnTexts
+from experiments.long_short_alignment.drawn_encodings.draw import draw_encodings
 from experiments.long_short_alignment.predictions import Correlations, Scalar
 from experiments.long_short_alignment.predictors import Predictors
 from experiments.long_short_alignment.run_table import Named, read_variant, summarize_runs
-from experiments.misalignment.analysis import OnNumbers, OnTexts
-from experiments.misalignment.draw import draw_encodings
 from synthlab.analysis.series import Settings
 from synthlab.errors import InputError
 from synthlab.runs.registry import Registry

@@ -6,7 +6,7 @@ import pandas as pd
 
 from experiments.correlations import LEAST_GROUPS
 from experiments.long_short_alignment.correlation_claims import NO_OTHER, check_estimate
-from experiments.misalignment.analysis import TRAINING, measure, split_tasks, widen
+from experiments.long_short_alignment.drawn_encodings.analysis import TRAINING, measure, split_tasks, widen
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import NoEvidence
 from synthlab.studies.verdicts import Claims

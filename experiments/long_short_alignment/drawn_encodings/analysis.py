@@ -9,6 +9,7 @@ import pandas as pd
 from experiments.correlations import Correlation, correlation, lead, spearman
 from experiments.long_short_alignment.analyses import Names
 from experiments.long_short_alignment.drawings import Scatter
+from experiments.long_short_alignment.drawn_encodings.draw import find_family
 from experiments.long_short_alignment.predictions import OverModels, Scalar
 from experiments.long_short_alignment.run_table import (
     QUANTITIES,
@@ -18,7 +19,6 @@ from experiments.long_short_alignment.run_table import (
     scalar_table,
 )
 from experiments.long_short_alignment.scalar import ScalarRun
-from experiments.misalignment.draw import find_family
 from synthlab.analysis.plotting import Drawn
 from synthlab.numbers.evaluation import constant_loss
 from synthlab.studies.evidence import final_loss
