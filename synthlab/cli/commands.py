@@ -34,6 +34,11 @@ COMMANDS = {
         "experiments.output_alignment.__main__:main",
         "short for synthlab study output_alignment, with figure=1 for output_alignment/figure1",
     ),
+    "atlas": Command(
+        "experiments.atlas.__main__:main",
+        "train an encoding or a mixer, such as mine:Encoding, on tasks of all families, and show it beside all others",
+        False,
+    ),
     "collect": Command(
         "synthlab.collect:main", "write all runs of a results folder as one table, a CSV or Parquet file", False
     ),

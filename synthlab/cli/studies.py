@@ -29,14 +29,14 @@ STUDY = re.compile(r"^(?!defaults:)([\w+-]+):", re.MULTILINE)  # the name of a s
 Papers = Mapping[str, Callable[[], "Paper"]]
 
 
-def main(papers: Papers, words: list[str] | None = None) -> None:
-    """Run ``synthlab study``. ``papers`` import a paper only when it is needed.
+def main(papers: Papers, words: list[str] | None = None, command: str = "") -> None:
+    """Run ``synthlab study``. ``papers`` import a paper only when it is needed; a report names the ``command``.
 
     The words name a paper and its study, ``PAPER/STUDY``. Settings of runs do not go to Hydra, since the tasks of the
     study's runs decide which settings exist.
     """
     words = sys.argv[1:] if words is None else words
-    command = shlex.join(["synthlab", "study", *words])
+    command = command or shlex.join(["synthlab", "study", *words])
     args = hydra_app.parse_words(words)
     if not words:
         with exit_on_input_error():
