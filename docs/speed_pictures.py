@@ -125,7 +125,7 @@ def draw_limits(axes: "Axes") -> None:
         left = 0.0
         for name, share in shares.items():
             axes.barh(place, share, 0.6, left, color=colours[name], ec="white")
-            if share < 12:
+            if share < 15:
                 write_value(axes, f"{name} {share:.0f} %", 100, place)
             else:
                 colour = "white" if colours[name] == BLUE else BLACK
