@@ -13,12 +13,12 @@ import re
 import secrets
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -42,7 +42,10 @@ from synthlab.storage.records import (
     to_record,
     type_columns,
 )
-from synthlab.storage.weights import check_save, find_saved_steps, read_slice, stack_weights
+from synthlab.storage.weights import check_save, encode_weights, find_saved_steps, read_slice
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 IDENTITY = re.compile("[0-9a-f]{16}")
 NAME = re.compile(r"[0-9a-f]{16}-[0-9a-f]{8}-[0-9a-f]{16}\.parquet")
@@ -244,7 +247,7 @@ class Store:
         """Write a file of records whose weights are after the same steps; return them, with weights to be read."""
         began, file = f"{time.time_ns():016x}-{secrets.token_hex(4)}", None
         if group[0].weights:
-            data = stack_weights([{step: read() for step, read in each.weights.items()} for each in group])
+            data = encode_weights([{step: read() for step, read in each.weights.items()} for each in group])
             file = f"{began}-{checksum(data)}.safetensors"
             self.files.write(f"weights/{file}", data)
         data = encode(group, file)
@@ -320,7 +323,7 @@ class Store:
     def _weights(self, file: str | None, index: int, steps: Iterable[int]) -> dict[int, Any]:
         return {step: partial(self._load, str(file), index, step) for step in steps}
 
-    def _load(self, file: str, index: int, step: int) -> bytes:
+    def _load(self, file: str, index: int, step: int) -> Mapping[str, "Tensor"]:
         """Return the weights of a model. Raises DamagedRecord, or InputError if they were removed."""
         try:
             return read_slice(self._fetch_weights(file), step, index)

@@ -3,7 +3,7 @@
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -70,8 +70,8 @@ class TrainedModel(ABC):
         weights = record.weights[self.step]() if self.step in record.weights else self._train_again()
         load_weights(self.module, weights, f"the weights of record {config.id} after step {self.step}")
 
-    def _train_again(self) -> bytes:
-        """Return the file of the weights, which were not saved, by training again."""
+    def _train_again(self) -> Mapping[str, Tensor]:
+        """Return the weights, which were not saved, by training again."""
         record = self.record
         with use_one_thread():
             _, [training], [weights] = train_together([record.config], keep=[self.step])
