@@ -71,7 +71,7 @@ class Store:
     """The records below one folder or address, by identity.
 
     With ``save`` (``weights.py``), weights are saved too: a finished run without them then counts as not recorded.
-    With a ``tag``, every record that is written or passed to ``tag_runs`` gets it. ``leases`` tells which process trains
+    With a ``tag``, every record that is written or passed to ``tag_runs`` gets it. ``leases`` says which process trains
     which run. ``damaged`` has the path of each file that was found damaged.
 
     Methods raise StoreError where the folder cannot be read or written. The constructor raises InputError for an
