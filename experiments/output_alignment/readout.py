@@ -20,6 +20,7 @@ weight alone tells the length. Without either, none does (the control).
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import pairwise
 from typing import cast
 
@@ -46,6 +47,7 @@ MODELS = {  # the panels of the study that have claims
 }
 
 
+@lru_cache(maxsize=16)  # each of three claims asks for it
 def find_best_powers(evidence: Evidence) -> dict[float, pd.Series]:
     """Return for each q, in order, the best power of each seed as -p: p belongs to the map x^p with the smallest error.
 

@@ -21,10 +21,9 @@ from synthlab.sequences.run import SequencesRun
 from synthlab.sequences.task import SequenceTask
 from synthlab.sequences.tasks import TASKS
 from synthlab.sequences.trained import TrainedSequences
-from synthlab.storage.records import Record
 from synthlab.training.family import Family
 from synthlab.training.loop import Observer, Training, train_ensemble
-from synthlab.training.stopping import find_stopped_step, train_until_fit
+from synthlab.training.stopping import train_until_fit
 
 GROUPS: dict[str, Registry[Any]] = {"task": TASKS, "encoding": ENCODINGS, "model": MODELS, "positions": POSITIONS}
 
@@ -155,11 +154,6 @@ def train_models(
     return train_until_fit(ensemble, configs, objective, stop.every, fits, observe)
 
 
-def open_model(record: Record, step: int | None = None) -> TrainedSequences:
-    """Return the trained model of a run, or the model as it was after ``step``, or when it stopped before."""
-    return TrainedSequences(record, find_stopped_step(record, step))
-
-
 SEQUENCES = Family(
     groups=GROUPS,
     complete=complete,
@@ -167,6 +161,6 @@ SEQUENCES = Family(
     make_objective=AnswerLoss,
     train_models=train_models,
     evaluate_models=evaluate_models,
-    open_model=open_model,
+    open_model=TrainedSequences,
     measure_laws=measure_laws,
 )
