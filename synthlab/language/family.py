@@ -12,7 +12,7 @@ from synthlab.finetuning.patterns import PATTERNS
 from synthlab.language.evaluation import evaluate_models
 from synthlab.language.languages import TASKS
 from synthlab.language.objective import WindowLoss
-from synthlab.language.run import IDLE, LanguageRun
+from synthlab.language.run import NEUTRAL_MEMBERS, LanguageRun
 from synthlab.language.trained import TrainedLanguage
 from synthlab.language.training import build_extension, build_models, train_models
 from synthlab.longshort.windows import min_context
@@ -29,7 +29,7 @@ from synthlab.rng import stream
 from synthlab.runs.registry import Registry, complete_members
 from synthlab.training.family import Family
 
-LONGEST = 20_000  # the most tokens of a text for recall
+MAX_TOKENS = 20_000  # the most tokens of a text for recall
 GROUPS: dict[str, Registry[Any]] = {
     "task": TASKS,
     "encoding": ENCODINGS,
@@ -50,7 +50,7 @@ def complete(config: LanguageRun) -> LanguageRun:
     parts = {"task": config.task, "encoding": config.encoding, "model": config.model}
     parts |= {
         field: member
-        for field, idle in ({"extension": "none"} | IDLE).items()
+        for field, idle in ({"extension": "none"} | NEUTRAL_MEMBERS).items()
         if (member := getattr(config, field)) is not None and member.get("name") != idle
     }
     window = _window(config)
@@ -70,7 +70,7 @@ def complete(config: LanguageRun) -> LanguageRun:
     members = complete_members(GROUPS, parts)
     language = TASKS.build(members["task"])
     members["task"] = {**members["task"], **language.complete_arguments()}
-    config = config.model_copy(update=dict.fromkeys(["extension", *IDLE]) | members)
+    config = config.model_copy(update=dict.fromkeys(["extension", *NEUTRAL_MEMBERS]) | members)
     _check_windows(config)
     for field in ("extension", "pattern", "lora"):
         if field in members and config.model["name"] != "transformer":
@@ -112,8 +112,8 @@ def _window(config: LanguageRun) -> int:
 def _check_windows(config: LanguageRun) -> None:
     """Raise InputError for windows of the regularizer that do not fit, and for texts for recall that are too long."""
     alignment, lengths = config.alignment, config.evaluation.lengths
-    if max(lengths) * config.train_length > LONGEST:
-        raise InputError(f"evaluation.lengths={lengths}: must be at most {LONGEST} tokens, times train_length")
+    if max(lengths) * config.train_length > MAX_TOKENS:
+        raise InputError(f"evaluation.lengths={lengths}: must be at most {MAX_TOKENS} tokens, times train_length")
     if alignment.windows == 1:
         if alignment.alpha:
             raise InputError(f"alignment.windows=1: alignment.alpha={alignment.alpha:g} compares two; give 2")

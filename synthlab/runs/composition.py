@@ -10,14 +10,14 @@ from typing import Any, cast
 
 from synthlab.errors import InputError, require
 from synthlab.runs.conf_files import (
-    FAMILY,
+    FAMILY_KEY,
     class_groups,
     conf_dir,
     describe_class,
     families,
     families_of_tasks,
     groups_of,
-    own_folders,
+    user_folders,
 )
 from synthlab.runs.registry import describe_unknown, describe_unknown_key, key_of, show
 
@@ -101,7 +101,7 @@ def initialize_hydra(folder: str = "") -> Generator[Any]:
         running = GlobalHydra.instance().is_initialized()
         if not running:
             path = create_config_search_path(str(conf_dir() / folder))
-            for own in own_folders:
+            for own in user_folders:
                 path.prepend("command-line", f"file://{own}", SearchPathQuery(provider="schema"))
             Hydra.create_main_hydra2("synthlab", path)
         try:
@@ -260,7 +260,7 @@ def _describe(error: Exception, overrides: Sequence[str]) -> str:
         known = [] if parent is None or parent._is_none() else sorted({str(name) for name in parent} - {"hydra"})
         if "task" in known and "family" not in known:
             given = next((each for each in overrides if key_of(each) == "task"), "task")
-            return f"{given}: its file names no family; begin it with defaults: [_self_, {FAMILY}: sequences]"
+            return f"{given}: its file names no family; begin it with defaults: [_self_, {FAMILY_KEY}: sequences]"
         return describe_unknown_key(given or key, known)
     parsed: Any = OverridesParser.create().parse_overrides(list(overrides))
     several = [each.input_line for each in parsed if each.is_sweep_override()]

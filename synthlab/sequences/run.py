@@ -12,9 +12,7 @@ from synthlab.runs.run import (
     Curriculum,
     Length,
     Member,
-    Protocol,
     Run,
-    Seed,
     Settings,
     Share,
     Steps,
@@ -86,25 +84,19 @@ class SequencesRun(Run):
         horizon=horizon_of,
         chance=lambda config, metrics: metrics["chance"].tolist(),
     )
-    FORMERLY = "problem"
-    fuses, default_task, answer = True, "majority", "a sequence"
+    ORDER = (
+        *("family", "task", "encoding", "positions", "model", "protocol"),
+        *("train_from", "train_length", "test_length", "bins", "curriculum", "stop"),
+    )
+    FORMER_TASK_KEY = "problem"
+    has_fused_attention, default_task, answer = True, "majority", "a sequence"
     family: Literal["sequences"] = "sequences"  # pyright: ignore[reportIncompatibleVariableOverride]  # see NumbersRun
-    task: Member
     test_task: Mapping[str, Any] = {}
-    encoding: Member
     positions: Member
-    model: Member
-    protocol: Protocol
     train_from: Length | None
-    train_length: Length
-    test_length: Length
     bins: list[Bin] | None
     curriculum: Curriculum
     stop: StopSettings
-    seed: Seed
-    weight_seed: Seed
-    data_seed: Seed
-    test_seed: Seed
     evaluation: Evaluation
 
     @classmethod

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from synthlab.sequences.task import AnswerTask, Pairs, hide_rest, integers, places, push_left, ranks
 
-MOST = 10_000  # the most symbols of a task
-Number = Annotated[int, Field(ge=1, le=MOST)]
-Several = Annotated[int, Field(ge=2, le=MOST)]
+MAX_SYMBOLS = 10_000  # the most symbols of a task
+Number = Annotated[int, Field(ge=1, le=MAX_SYMBOLS)]
+Several = Annotated[int, Field(ge=2, le=MAX_SYMBOLS)]
 Order = Literal["forwards", "backwards"]
 
 
