@@ -177,8 +177,8 @@ def test_a_stack_by_its_equations():
         empty = torch.zeros(3, dtype=torch.double)
         for t, x in enumerate(h[0, row]):
             top = torch.cat([stack[0] if stack else empty for stack in stacks])
-            state = (applied(mixer.inputs, x) + applied(mixer.states, torch.cat((state, top)))).sigmoid()
-            values = applied(mixer.values, state).sigmoid().split(3)
+            state = (applied(mixer.inputs, x) + applied(mixer.states, torch.cat((state, top)))).relu()
+            values = applied(mixer.values, state).split(3)
             for n, value in enumerate(values):
                 push, pop, stay = (mixer.actions[0, 0, n] @ state).exp() / (mixer.actions[0, 0, n] @ state).exp().sum()
                 old = [*stacks[n], empty, empty]
@@ -195,10 +195,10 @@ def test_a_stack_keeps_all_that_was_pushed():
     mixer.actions.data[0, 0, 0, :, 0] = torch.tensor([1e4, 0.0, 0.0])
     mixer.values.weight.data.fill_(1.0)
     for each in x:
-        _, state = mixer.step(each.logit().view(1, 1, 1), state)
+        _, state = mixer.step(each.view(1, 1, 1), state)
     mixer.actions.data.copy_(mixer.actions.data.roll(1, 3))
     for each in x.flip(0):
-        torch.testing.assert_close(state[1][0, 0, 0, 0, 0], each.sigmoid())
+        torch.testing.assert_close(state[1][0, 0, 0, 0, 0], each)
         _, state = mixer.step(torch.full((1, 1, 1), 0.5), state)
 
 

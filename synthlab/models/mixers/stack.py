@@ -9,13 +9,13 @@ from synthlab.models.mixers.base import Recurrence
 
 
 class StackRNN(Recurrence):
-    """A recurrent network that pushes to and pops from stacks, each to a degree (Joulin and Mikolov, 2015).
+    """A recurrent network that pushes to and pops from stacks, each to a degree.
 
-    Source: arXiv 1503.01007, section 3.2. h_t = sigmoid(U x_t + R h_{t-1} + P s_{t-1}[0]), where s[0] is the top of
-    each stack. A softmax of a linear function of h_t weighs three new stacks: the old one with sigmoid(D h_t) on top,
-    without its top, or as it was. As in Deletang et al. (2023, arXiv 2207.02098), a place of a stack holds a vector of
-    ``cells`` numbers, and by default there is one stack; theirs has 30 places, these have one for each token. Their
-    code has ReLU in place of the first sigmoid, and pushes linear functions of h.
+    Sources: Joulin and Mikolov, 2015, arXiv 1503.01007, section 3.2; Deletang et al., 2023, arXiv 2207.02098. h_t =
+    ReLU(U x_t + R h_{t-1} + P s_{t-1}[0]), where s[0] is the top of each stack. A softmax of A h_t weighs three new
+    stacks: the old one with D h_t on top, without its top, or as it was. A place of a stack holds ``cells`` numbers.
+    This is the network of the second paper's code, but for the places of a stack: 30 there, one for each token here.
+    The first paper has sigmoids in place of ReLU and around D h_t, which learn parity in more steps.
     """
 
     def __init__(self, dims: Dims, /, stacks: PositiveInt = 1, cells: PositiveInt = 8):
@@ -39,8 +39,8 @@ class StackRNN(Recurrence):
     def step(self, x, state):
         hidden, stack = state  # E B D, E B S places cells
         top = stack[..., 0, :].flatten(-2)
-        hidden = (x + self.states(torch.cat((hidden, top), -1))).sigmoid()
-        value = self.values(hidden).sigmoid().unflatten(-1, self.shape).unsqueeze(-2)
+        hidden = (x + self.states(torch.cat((hidden, top), -1))).relu()
+        value = self.values(hidden).unflatten(-1, self.shape).unsqueeze(-2)
         actions = (hidden[:, :, None, None] * self.actions).sum(-1).softmax(-1)
         push, pop, stay = actions[..., None, None].unbind(3)
         pushed = torch.cat((value, stack[..., :-1, :]), -2)
