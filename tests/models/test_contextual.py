@@ -57,6 +57,34 @@ def test_contextual_positions_by_hand(table):
     torch.testing.assert_close(found.tril()[0, 0], triangle(logit), rtol=1e-4, atol=1e-5)
 
 
+def test_threshold_attention_by_hand():
+    made, h = build("threshold").requires_grad_(False), randoms(1, 1, T, 8)
+    q, k = randoms(1, 1, T, 2, 4), randoms(1, 1, T, 2, 4).flip(2) - 0.4
+    made.gates.bias.data -= 0.5
+    gates = made.locate(h, torch.arange(T).view(1, 1, -1), lambda values: values)
+    mask = torch.ones(T, T, dtype=torch.bool).tril()
+    rotated, keys = made.rotate(q, gates).transpose(2, 3), made.rotate_keys(k, gates).transpose(2, 3)
+    adjusted = made.adjust(rotated @ keys.mT / 2, rotated, mask).masked_fill(~mask, -math.inf).requires_grad_()
+    found = made.weigh(adjusted)
+
+    def normal(v: torch.Tensor) -> torch.Tensor:
+        return v / v.square().mean().sqrt()
+
+    empty = 0
+    for n in range(2):
+        for i in range(T):
+            products = [(normal(q[0, 0, i, n]) @ normal(k[0, 0, j, n])).item() / 2 for j in range(i + 1)]
+            gate = torch.sigmoid(h[0, 0, i] @ made.gates.weight[0, :, n] - 0.5).log().item()
+            seen = [j for j in range(i + 1) if products[j] > 0]
+            shares = {j: math.exp(products[j] + gate * sum(t >= j for t in seen)) for j in seen}
+            weights = [shares.get(j, 0.0) / (sum(shares.values()) or 1.0) for j in range(T)]
+            torch.testing.assert_close(found[0, 0, n, i], torch.tensor(weights))
+            empty += not seen
+    assert empty > 0
+    found.square().sum().backward()
+    assert adjusted.grad.isfinite().all()
+
+
 def test_stick_breaking_by_hand():
     logits = randoms(1, 1, 2, T, T)
     masked = logits.masked_fill(~torch.ones(T, T, dtype=torch.bool).tril(), -math.inf).requires_grad_()

@@ -16,6 +16,7 @@ from synthlab.models.encodings.relative_maps import DualChunk, LeakyReRoPE, ReRo
 from synthlab.models.encodings.rope import PartialRoPE, PRoPE, RoPE
 from synthlab.models.encodings.ssmax import SSMax
 from synthlab.models.encodings.stick_breaking import StickBreaking
+from synthlab.models.encodings.threshold import Threshold
 from synthlab.models.encodings.transformer_xl import TransformerXL
 from synthlab.models.encodings.window import Window
 from synthlab.models.encodings.xpos import XPos
@@ -52,6 +53,7 @@ ENCODINGS = Registry(
         "stick_breaking": StickBreaking,
         "ssmax": SSMax,
         "window": Window,
+        "threshold": Threshold,
         "xpos": XPos,
         "pope": PoPE,
         "transformer_xl": TransformerXL,
