@@ -155,3 +155,11 @@ def test_each_layer_has_its_own(name):
 def test_gates_are_no_positions_for_others(name):
     with pytest.raises(InputError, match="encoding.inner=fox: has no positions"):
         build(name, DIMS, inner={"name": "fox"})
+
+
+def test_hard_alibi_by_hand():
+    found = biases(build("hard_alibi", Dims(12, 6), share=0.5))
+    for n in range(6):
+        for i in range(T):
+            for j in range(i + 1):
+                assert found[n, i, j] == (-math.inf if n < 3 and i - j > n else 0)

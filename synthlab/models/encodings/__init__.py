@@ -18,7 +18,7 @@ from synthlab.models.encodings.ssmax import SSMax
 from synthlab.models.encodings.stick_breaking import StickBreaking
 from synthlab.models.encodings.threshold import Threshold
 from synthlab.models.encodings.transformer_xl import TransformerXL
-from synthlab.models.encodings.window import Window
+from synthlab.models.encodings.window import HardALiBi, Window
 from synthlab.models.encodings.xpos import XPos
 from synthlab.runs.registry import Registry
 
@@ -53,6 +53,7 @@ ENCODINGS = Registry(
         "stick_breaking": StickBreaking,
         "ssmax": SSMax,
         "window": Window,
+        "hard_alibi": HardALiBi,
         "threshold": Threshold,
         "xpos": XPos,
         "pope": PoPE,
