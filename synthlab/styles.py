@@ -21,8 +21,8 @@ MUSTARD, DARK, MIDNIGHT, ORCHID, SILVER = "#808000", "#555555", "#222266", "#DD5
 
 DOTS, DASHES, DASHDOT, LONG = (0, (1, 1.2)), (0, (4, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2))
 LINES, MARKERS = ("-", DASHES, DASHDOT, DOTS, LONG), "os^DvPX"
-QUIET = "0.35"  # the grey of notes
-RAMPS, LIGHTEST = ("cividis", "copper"), 0.76  # the colour maps of numbers, and how far into them the greatest lies
+NOTE_GREY = "0.35"  # the grey of notes
+RAMPS, RAMP_END = ("cividis", "copper"), 0.76  # the colour maps of numbers, and how far into them the greatest lies
 
 PIXELS, WIDTH = 96, 896  # of an inch of a page, and of its column
 # Text stays text in the PDF, and files depend neither on the time nor on chance.
@@ -70,4 +70,4 @@ def ramp(number: int, turn: int = 0) -> list[str]:
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
-    return [to_hex(colormaps[RAMPS[turn % len(RAMPS)]](LIGHTEST * k / max(number - 1, 1))) for k in range(number)]
+    return [to_hex(colormaps[RAMPS[turn % len(RAMPS)]](RAMP_END * k / max(number - 1, 1))) for k in range(number)]

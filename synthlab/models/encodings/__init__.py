@@ -12,6 +12,7 @@ from synthlab.models.encodings.length_rope import DynamicNTK, LongRoPE
 from synthlab.models.encodings.plain import T5, ALiBi, Learned, NoPE, Sinusoidal
 from synthlab.models.encodings.pope import PoPE
 from synthlab.models.encodings.randomized import Randomized
+from synthlab.models.encodings.readout import Readout
 from synthlab.models.encodings.relative_maps import DualChunk, LeakyReRoPE, ReRoPE, SelfExtend
 from synthlab.models.encodings.rope import PartialRoPE, PRoPE, RoPE
 from synthlab.models.encodings.ssmax import SSMax
@@ -52,6 +53,7 @@ ENCODINGS = Registry(
         "fox": FoX,
         "stick_breaking": StickBreaking,
         "ssmax": SSMax,
+        "readout": Readout,
         "window": Window,
         "hard_alibi": HardALiBi,
         "threshold": Threshold,
