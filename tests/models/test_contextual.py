@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from support.models import DIMS, build, model, symbols
+from support.models import ARGUMENTS, DIMS, build, model, symbols
 from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims
 
@@ -53,7 +53,7 @@ def test_contextual_positions_by_hand(table):
         return of[j] + (1 - p % 1) * low + p % 1 * high
 
     mask = torch.ones(T, T, dtype=torch.bool).tril()
-    found = cope.adjust(q @ k.mT / 2, q, mask)
+    found = cope.adjust(q @ k.mT / 2, q, mask, None)
     torch.testing.assert_close(found.tril()[0, 0], triangle(logit), rtol=1e-4, atol=1e-5)
 
 
@@ -64,7 +64,7 @@ def test_threshold_attention_by_hand():
     gates = made.locate(h, torch.arange(T).view(1, 1, -1), lambda values: values)
     mask = torch.ones(T, T, dtype=torch.bool).tril()
     rotated, keys = made.rotate(q, gates).transpose(2, 3), made.rotate_keys(k, gates).transpose(2, 3)
-    adjusted = made.adjust(rotated @ keys.mT / 2, rotated, mask).masked_fill(~mask, -math.inf).requires_grad_()
+    adjusted = made.adjust(rotated @ keys.mT / 2, rotated, mask, None).masked_fill(~mask, -math.inf).requires_grad_()
     found = made.weigh(adjusted)
 
     def normal(v: torch.Tensor) -> torch.Tensor:
@@ -83,6 +83,29 @@ def test_threshold_attention_by_hand():
     assert empty > 0
     found.square().sum().backward()
     assert adjusted.grad.isfinite().all()
+
+
+def test_adaptive_biases_by_hand():
+    dape, products = build("dape", hidden=3, inner={"name": "alibi"}), randoms(1, 2, 2, T, T)
+    biases = dape.bias(torch.arange(T).view(1, 1, -1, 1), torch.arange(T).view(1, 1, 1, -1).expand(1, 1, T, T))
+    found = dape.adjust(products + biases, products, torch.ones(T, T).tril().bool(), biases)
+    up, down = torch.cat((dape.of_logits, dape.of_bias), 3)[0, 0], dape.down[0, 0]
+    for row in range(2):
+        for i in range(T):
+            for j in range(i + 1):
+                a, b = products[0, row, :, i, j], -(i - j) * torch.tensor([2.0**-4, 2.0**-8])
+                hidden = up @ torch.cat((a, b)) + dape.up_bias[0, 0, :, 0, 0]
+                made = down @ torch.where(hidden > 0, hidden, 0.01 * hidden) + dape.down_bias[0, 0, :, 0, 0]
+                torch.testing.assert_close(found[0, row, :, i, j], a + b + made)
+
+
+def test_adaptive_biases_leave_windows_as_they_are(monkeypatch):
+    monkeypatch.setitem(ARGUMENTS["window"], "inner", {"name": "dape", "hidden": 3, "inner": {"name": "alibi"}})
+    net = model("window", depth=1)
+    output = net(symbols())
+    output.sum().backward()
+    assert output.isfinite().all()
+    assert all(each.grad.isfinite().all() for each in net.parameters())
 
 
 def test_stick_breaking_by_hand():
@@ -143,7 +166,7 @@ def test_log_n_keeps_the_share_of_the_largest_logit():
         assert (scale[n - 1] * logits).softmax(0)[0].item() == pytest.approx(n / (2 * n - 1), rel=1e-5)
 
 
-@pytest.mark.parametrize("name", ["fox", "cope", "fire", "ssmax", "pope", "transformer_xl"])
+@pytest.mark.parametrize("name", ["fox", "cope", "fire", "dape", "threshold", "ssmax", "pope", "transformer_xl"])
 def test_each_layer_has_its_own(name):
     net = model(name, depth=3)
     assert len({id(each) for each in net.encodings()}) == 3

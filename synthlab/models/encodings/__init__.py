@@ -4,6 +4,7 @@ from synthlab.models.encodings.base import Encoding
 from synthlab.models.encodings.by_layer import ByLayer
 from synthlab.models.encodings.clex import CLEX
 from synthlab.models.encodings.cope import CoPE
+from synthlab.models.encodings.dape import DAPE
 from synthlab.models.encodings.extensions import EABF, NTK, PI, YaRN
 from synthlab.models.encodings.fire import FIRE
 from synthlab.models.encodings.fox import FoX
@@ -49,6 +50,7 @@ ENCODINGS = Registry(
         "randomized": Randomized,
         "kerple": KERPLE,
         "fire": FIRE,
+        "dape": DAPE,
         "cope": CoPE,
         "fox": FoX,
         "stick_breaking": StickBreaking,

@@ -39,7 +39,7 @@ class Threshold(Encoding):
     def rotate_keys(self, k, positions):
         return F.pad(F.rms_norm(k, k.shape[-1:]), (0, 1))
 
-    def adjust(self, logits, q, mask):
+    def adjust(self, logits, q, mask, bias):
         seen = (logits > 0) & mask
         count = seen.flip(-1).cumsum(-1).flip(-1)
         return torch.where(seen, logits + q[..., -1:] * count, -math.inf)
