@@ -28,7 +28,7 @@ from synthlab.training.weights import weights_file
 # Number of models in a trial: alignments in memory repeat after four models, 16 bytes apart. Number of training steps:
 # a difference in the gradient shows in the parameters after one step, and in the loss of the next.
 TRIAL_MODELS, TRIAL_STEPS = 5, 3
-# A GPU tests at most TEST_MODELS models at once, and fewer where a text of each has more than TEST_LOGITS attention logits.
+# A GPU tests at most TEST_MODELS models at once, fewer where a text of each has more than TEST_LOGITS attention logits.
 TEST_MODELS, TEST_LOGITS = 256, 2**21
 _exact: dict[tuple[str, int], bool] = {}  # the results of this process's trials, by shape and number of models
 
