@@ -12,6 +12,7 @@ from experiments.atlas import page
 from experiments.atlas.scores import score_runs, summarize
 from experiments.atlas.study import ATLAS
 from experiments.committed_verdicts import RUNS, read_tables, write_tables
+from support.browser import open_chromium
 from support.figures import studies
 from support.hasty import hastily
 from synthlab.runs.composition import compose
@@ -194,3 +195,36 @@ def test_an_unknown_row_is_refused_in_one_line(invoke):
     outcome = invoke("synthlab", "atlas", "rop", "quick=true")
     assert (outcome.status, outcome.err.count("\n")) == (2, 1)
     assert outcome.err.startswith("error: row=rop: unknown, did you mean rope?")
+
+
+@pytest.mark.browser
+def test_the_page_filters_sorts_and_opens_curves(tmp_path, monkeypatch):
+    monkeypatch.setattr(page, "COMMITTED", tmp_path / RUNS)
+    numbers = curves("length", "rope", 0.9, family="numbers", horizon=2.0)
+    recurrent = curves("copy", "gru", -0.3, kind="mixer")
+    rows = [numbers, curves("copy", "rope", 0.1, fit=2), curves("copy", "nope", 0.5), recurrent]
+    (tmp_path / "page.html").write_text(page.make_page({"sequences": pd.concat(rows)}))
+    with open_chromium() as browser:
+        tab, said = browser.new_page(viewport={"width": 390, "height": 844}), []
+        tab.on("pageerror", lambda error: said.append(error))
+        tab.goto((tmp_path / "page.html").as_uri())
+
+        def shown() -> list[list[str]]:
+            return [row.split() for row in tab.locator("#atlas tbody tr").all_inner_texts()]
+
+        assert shown() == [["RoPE", "0.92", "0.12"], ["NoPE", "0.52"], ["gru", "0.00°"]]
+        assert tab.locator("#atlas .unfit").all_inner_texts() == ["0.12"]
+        tab.click("#atlas th button:text('copy')")  # cells that do not fit come last
+        assert [row[0] for row in shown()] == ["NoPE", "gru", "RoPE"]
+        tab.uncheck("label:has-text('numbers') input")
+        tab.uncheck("label:has-text('mixers') input")
+        assert shown() == [["NoPE", "0.52"], ["RoPE", "0.12"]]
+        tab.fill("input[type=search]", "no")
+        tab.click("#atlas td button")
+        assert "NoPE on copy" in tab.inner_text("#curve")
+        assert ": 0.52 [0.50, 0.54]" in tab.inner_text("#curve")
+        assert "5 of 5 runs fit" in tab.inner_text("#curve")
+        tab.select_option("select", "horizon")
+        assert shown() == [["NoPE", "1.0"]]
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+        assert said == []
