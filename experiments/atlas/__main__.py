@@ -40,6 +40,7 @@ def main() -> None:
     else:
         with exit_on_input_error():
             say("written:", f"  {draw_recorded(words)}")
+    sys.exit()
 
 
 def train(name: str, words: list[str]) -> None:
