@@ -16,6 +16,8 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.atlas import page as atlas
+from experiments.atlas.study import tabulate_recorded
 from experiments.committed_verdicts import (
     CLAIMS,
     RUNS,
@@ -31,6 +33,7 @@ from experiments.reference_runs import describe_missing, list_entries, train
 from experiments.reference_tables import make_tables
 from experiments.rejudging import rejudge
 from synthlab.output import print_err, print_out
+from synthlab.storage.store import Store
 from synthlab.studies.pages import template
 from synthlab.studies.verdicts import WORDS
 
@@ -81,6 +84,7 @@ def keep_all(results: Path) -> None:
         for name in papers():
             keep(folder / name / "figures", REFERENCE / name)
     keep(results / "theory", REFERENCE / "theory")
+    write_tables(atlas.COMMITTED, tabulate_recorded(Store(results)))
 
 
 def _needs_records(name: str, table: pd.DataFrame) -> bool:
@@ -182,6 +186,8 @@ def main() -> None:
         write_tables(REFERENCE / name / CLAIMS, claims)
     renew_statements()
     draw_messages()
+    if atlas.COMMITTED.exists():
+        (ROOT / "docs" / "atlas.html").write_text(atlas.make_page({}))
     tables = blocks()
     for page in pages():
         page.write_text(renew_page(page.read_text(), tables))
