@@ -22,7 +22,7 @@ from synthlab.training.execution import execute
 
 EVERY: dict[str, AlignmentStudy] = {
     name: study
-    for group in ("default", "extensions", "predictors", "quick")
+    for group in ("default", "extensions", "predictors", "encodings", "quick")
     for name, study in studies(PAPER, group).items()
 }
 # Tested up to five training lengths, which the numbers are.
@@ -61,7 +61,9 @@ def test_every_study_at_small_size(name, invoke, hasty, tmp_path):
     given = [*OVERRIDES.values(), fewer] if name == "table1" else left_open(EVERY[name])
     if name == "predictors":  # in one setting
         given += ["study.predictors.vary={model.width:[16]}"]
-    if name == "scalar":
+    if EVERY[name].drawn:  # one of each family
+        given.append(f"study.{name}.drawn.each=1")
+    if name in ("scalar", "encodings_numbers"):
         given = [override for override in given if not override.startswith("evaluation.questions=")]  # it asks none
     found = invoke("experiments", f"long_short_alignment/{name}", *given, "seeds=1", "workers=1", f"results={tmp_path}")
     assert (found.status, found.err.count("Traceback")) == (0, 0)
