@@ -105,7 +105,7 @@ def stays_low(runs: pd.DataFrame) -> list[Check]:
 claim(
     "C2",
     where="Delétang et al. (2022), abstract; of duplicate string also Ruoss et al. (2023), abstract",
-    statement="Transformers do not generalize on tasks that are not regular.",
+    statement="Transformers do not generalize (ours: to 90 % of the tokens right) on tasks that are not regular.",
     quantity=f"{SCORE}: of the best plain encoding, chosen for each seed",
     why=WHY,
 )(stays_low)

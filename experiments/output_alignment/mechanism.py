@@ -39,8 +39,8 @@ CLAIMS.claim(
     "head",
     where="the lab's account: results, why 1/x wins",
     statement=(
-        "One attention head carries the length and the sum: without it more than half of the variance of the targets "
-        "is lost."
+        "One attention head carries the length and the sum: without it more than half (ours) of the variance of the "
+        "targets is lost."
     ),
     quantity=(
         "fraction of the variance of the mapped targets, within training, that is lost when the main head is replaced "

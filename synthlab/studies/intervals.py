@@ -43,11 +43,6 @@ class GroupEstimate(NamedTuple):
     of: str
 
 
-def seeds_to_refute(checks: int) -> int:
-    """Return the fewest seeds at which one check that fails under all of them refutes a claim of so many ``checks``."""
-    return first_look(LEVEL / checks)
-
-
 def first_look(level: float) -> int:
     """Return the fewest values that decide at an error rate of ``level`` on one side, if all agree."""
     return max(FIRST, ceil(-log2(level)))

@@ -22,8 +22,6 @@ from synthlab.studies.intervals import LEVEL
 
 Given = TypeVar("Given")
 
-WORDS = ("holds", "fails", "refuted", NO_WORD, "not tested")
-
 
 class Fit(NamedTuple):
     """How many of the ``runs`` behind a verdict ``diverged``, how many fit, and the ``word`` over those that fit."""
@@ -97,7 +95,7 @@ class Verdict(NamedTuple):
 
     @property
     def word(self) -> str:
-        """One of ``WORDS``."""
+        """``holds``, ``fails``, ``refuted`` or ``not tested``; otherwise ``NO_WORD``, and the counts are the answer."""
         answers = {check.answer for check in self.checks}
         if self.missing or answers <= {"not tested"}:
             return "not tested"
@@ -106,11 +104,6 @@ class Verdict(NamedTuple):
         # A check with two ends may fail on either side.
         level = LEVEL / sum(max(len(check.thresholds), 1) for check in self.checks)
         return "refuted" if any(check.fails_at(level) for check in self.checks) else NO_WORD
-
-    @property
-    def counts(self) -> str:
-        """How many checks have which answer, in words; empty without checks."""
-        return count_answers([check.answer for check in self.checks])
 
     @property
     def open_checks(self) -> list[Check]:

@@ -5,6 +5,7 @@ are ties with the threshold.
 Of 20,000 claims a share of 5 % has a standard error of 0.15 %. The tests allow three of these, and the draws are fixed.
 """
 
+import re
 from functools import cache
 from typing import NamedTuple
 
@@ -12,8 +13,9 @@ import numpy as np
 import pytest
 
 from experiments.output_alignment.claims import CLAIMS
+from experiments.reference import ROOT
 from synthlab.studies.checks import NO_WORD, Answer, Check
-from synthlab.studies.intervals import FIRST, LEVEL, boundary, first_look, seeds_to_refute
+from synthlab.studies.intervals import FIRST, LEVEL, boundary, first_look
 from synthlab.studies.study import LOOKS
 from synthlab.studies.verdicts import Verdict
 
@@ -99,9 +101,12 @@ def test_no_dependence_between_checks_refutes_more_often(checks):
     assert all(checks * boundary(n, LEVEL / checks)[1] <= LEVEL for n in range(first_look(LEVEL / checks), 60))
 
 
-def test_seeds_to_refute_by_hand():
+def test_seeds_that_refute_a_claim():
     # 2^-5 < 5 %, 2^-6 < 5 % / 3, 2^-7 < 5 % / 6, 2^-8 < 5 % / 12, 2^-9 < 5 % / 25
-    assert [seeds_to_refute(n) for n in (1, 2, 3, 4, 6, 7, 12, 13, 25)] == [5, 6, 6, 7, 7, 8, 8, 9, 9]
+    told = re.findall(r"^\| seeds (.*)", (ROOT / "docs" / "deciding.md").read_text(), flags=re.MULTILINE)
+    wanted = [5, 6, 6, 7, 7, 8, 8, 9, 9]
+    assert [first_look(LEVEL / checks) for checks in (1, 2, 3, 4, 6, 7, 12, 13, 25)] == wanted
+    assert told == [f"| {' | '.join(map(str, dict.fromkeys(wanted)))} |"]
 
 
 @cache
