@@ -15,7 +15,7 @@ from classroom.messages import Progress, Reply
 from classroom.training_session import TrainingSession
 from classroom.worker import Gone, Worker
 from synthlab.errors import InputError, format_error
-from synthlab.output import tell
+from synthlab.output import print_err
 
 OFTEN = 100  # milliseconds between two polls of the training process
 WELCOME = (
@@ -79,7 +79,7 @@ class Page:
             self.attempt(self.training.recover)
         except Exception as error:
             line = format_error(error)
-            tell(f"error: {handler.__name__}: {line}")
+            print_err(f"error: {handler.__name__}: {line}")
             self.board.complain([f"The page made a mistake ({line[:160]}). Press Clear and go on."])
 
     def _wire(self) -> None:

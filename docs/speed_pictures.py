@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from synthlab.styles import BLACK, BLUE, GREEN, GREY, MARKERS, ORANGE, PURPLE, QUIET, RC, SKY
+from synthlab.styles import BLACK, BLUE, GREEN, GREY, MARKERS, NOTE_GREY, ORANGE, PURPLE, RC, SKY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -155,7 +155,7 @@ def draw(name: str, path: Path) -> None:
         axes = figure.add_subplot()
         paint(axes)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.tick_params(colors=QUIET, labelcolor=BLACK)
+        axes.tick_params(colors=NOTE_GREY, labelcolor=BLACK)
         if name in ("core", "laptop"):
             axes.grid(axis="y", color="0.9")
             axes.set_axisbelow(True)

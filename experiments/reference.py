@@ -29,7 +29,7 @@ from experiments.papers import papers
 from experiments.reference_runs import describe_missing, list_entries, train
 from experiments.reference_tables import make_tables
 from experiments.rejudging import rejudge
-from synthlab.output import say, tell
+from synthlab.output import print_err, print_out
 from synthlab.studies.checks import NO_WORD
 from synthlab.studies.pages import template
 
@@ -172,20 +172,20 @@ def main() -> None:
     """Run the command."""
     readme = ROOT / "README.md"
     if not readme.exists():
-        tell(f"error: {readme}: is not there; python -m experiments.reference needs a checkout")
+        print_err(f"error: {readme}: is not there; python -m experiments.reference needs a checkout")
         sys.exit(2)
     match sys.argv[1:]:
         case []:
             pass
         case ["list", results]:
-            say(*describe_missing(Path(results)))
+            print_out(*describe_missing(Path(results)))
             return
         case ["train", results]:
             sys.exit(train(Path(results)))
         case ["keep", results]:
             keep_all(Path(results))
         case words:
-            tell(f"error: {' '.join(words)}: must be list RESULTS, train RESULTS, keep RESULTS, or nothing")
+            print_err(f"error: {' '.join(words)}: must be list RESULTS, train RESULTS, keep RESULTS, or nothing")
             sys.exit(2)
     for name, claims in rejudge_all().items():
         write_tables(REFERENCE / name / CLAIMS, claims)

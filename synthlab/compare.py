@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from synthlab.analysis.collection import PART, Collection, Part
+from synthlab.analysis.collection import PART_RUNS, Collection, Part
 from synthlab.analysis.comparison import Lengths, Names, gather_points, split
 from synthlab.analysis.tables import STEP, make_curve_table
 from synthlab.cli.arguments import Parser, exit_on_input_error
 from synthlab.errors import InputError, escape
-from synthlab.output import save_picture, say, tell
+from synthlab.output import print_err, print_out, save_picture
 from synthlab.storage.store import Store
 from synthlab.styles import RC
 
@@ -86,7 +86,7 @@ def _read(results: str, where: list[str] | None) -> Iterator[Part]:
     collection = Collection(Store(results), where)
     yield from collection.read()
     for line in collection.warnings():
-        tell(f"warning: {escape(line)}")
+        print_err(f"warning: {escape(line)}")
     if not collection.runs:
         raise InputError(f"results={results}: holds no runs" + (f" where {' '.join(where)}" if where else ""))
 
@@ -98,7 +98,7 @@ def _read_curves(results: str, where: list[str] | None) -> Iterator[Part]:
         found = runs.iloc[np.unique(places)]
         asked += found["id"][found["status"] == "finished"].tolist()
     records = Store(results).read_all(asked)
-    while part := list(islice(records, PART)):
+    while part := list(islice(records, PART_RUNS)):
         yield split(make_curve_table(part))
 
 
@@ -140,7 +140,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line: plot, and name the files; status 2, with one line for each problem, for bad input."""
     with exit_on_input_error():
         files = _compare(argv)
-    say("written:", *(f"  {file}" for file in files))
+    print_out("written:", *(f"  {file}" for file in files))
     sys.exit(0)
 
 

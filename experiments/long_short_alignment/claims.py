@@ -6,11 +6,13 @@ import pandas as pd
 
 from experiments.long_short_alignment.arms import by_depth
 from experiments.long_short_alignment.checks import checks, effects, recall_checks, recall_gains
+from experiments.long_short_alignment.drawn_encodings.claims import DRAWN
 from experiments.long_short_alignment.extension_claims import EXTENSIONS
 from synthlab.studies.checks import Check
 from synthlab.studies.verdicts import Claims
 
-CLAIMS = Claims[pd.DataFrame](EXTENSIONS)
+# The claims on context extension, those on drawn encodings, and those that follow.
+CLAIMS = Claims[pd.DataFrame](EXTENSIONS | DRAWN)
 claim = CLAIMS.claim
 BEYOND = "change of the loss after 3 to 4 training lengths, nats"
 FROM_HALF = "loss after 3 to 4 training lengths less that of offsets from 1 to l/2, the same seed"

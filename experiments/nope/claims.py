@@ -6,12 +6,13 @@ which is its absolute encoding; and, from us, ``rope``, on whole heads, and ``t5
 
 import pandas as pd
 
+from experiments.nope.miniature import MINIATURE
 from experiments.sequences import checks
 from experiments.sequences.ranks import check_above
 from synthlab.studies.checks import Check
 from synthlab.studies.verdicts import Claims
 
-CLAIMS = Claims[pd.DataFrame]()
+CLAIMS = Claims[pd.DataFrame](MINIATURE)
 claim = CLAIMS.claim
 
 LEVEL = 0.5

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from experiments import committed_verdicts
-from experiments.output_alignment import learned_claims, mechanism, message, readout, training_claims
+from experiments.output_alignment import counting, learned_claims, mechanism, message, readout, training_claims
 from experiments.output_alignment.claims import CLAIMS
 from experiments.output_alignment.figures import NumberFigure
 from synthlab.studies.report import About
@@ -34,5 +34,5 @@ BLOCKS = {
     "choosing": learned_claims.CLAIMS,
     "training": training_claims.CLAIMS,
 }
-EVERY = {id: claim for claims in BLOCKS.values() for id, claim in claims.items()}
+EVERY = counting.CLAIMS | {id: claim for claims in BLOCKS.values() for id, claim in claims.items()}
 PAPER = Paper("output_alignment", ABOUT, NumberFigure, EVERY, between="", blocks=blocks, message=message.draw)

@@ -16,8 +16,8 @@ from synthlab.analysis.plotting import wrap_label as wrap
 from synthlab.analysis.series import SYMBOLS, name_setting
 from synthlab.styles import RC, Style
 
-MOST_TICKS = 8  # the most values of a setting that are ticks
-ROOM = 3.5  # inches for the names of settings below a panel
+MAX_TICKS = 8  # the most values of a setting that are ticks
+LABEL_INCHES = 3.5  # inches for the names of settings below a panel
 
 
 def draw_comparison(comparison: Comparison) -> Figure:
@@ -80,14 +80,14 @@ class Points(Drawing):
         axes.set_xlabel(SYMBOLS.get(x, x))
         if self.names:
             labels = [wrap(_name_setting(x, name).removeprefix(f"{x} = "), 24) for name in self.names]
-            turned = LETTER * sum(map(len, labels)) > ROOM
+            turned = LETTER * sum(map(len, labels)) > LABEL_INCHES
             axes.set_xlim(-0.5, len(labels) - 0.5)
             axes.set_xticks(range(len(labels)), labels, **({"rotation": 30, "ha": "right"} if turned else {}))
             return
         values = np.sort(points[x].unique()).astype(float)
         if values[0] > 0 and values[-1] > 20 * values[0]:
             axes.set_xscale("log")
-        if len(values) <= MOST_TICKS:
+        if len(values) <= MAX_TICKS:
             axes.set_xticks(values, [text_of(value) if len(text_of(value)) < 7 else f"{value:.2g}" for value in values])
             axes.set_xticks([], minor=True)
 

@@ -79,8 +79,8 @@ def test_a_folder_is_read_in_parts(command, tmp_path, monkeypatch):
     asked = [["--x", "length"], ["--x", "encoding", "--metric", "horizon"], ["--x", "step"]]
     for number, words in enumerate(asked):
         assert command(*words, "--out", f"{number}.png")[0] == 0
-    monkeypatch.setattr(collection, "PART", 1)
-    monkeypatch.setattr(compare, "PART", 1)
+    monkeypatch.setattr(collection, "PART_RUNS", 1)
+    monkeypatch.setattr(compare, "PART_RUNS", 1)
     for number, words in enumerate(asked):
         assert command(*words, "--out", "parts.png")[0] == 0
         for suffix in (".png", ".points.csv"):

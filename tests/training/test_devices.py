@@ -5,9 +5,11 @@ import os
 import pytest
 import torch
 from pandas.testing import assert_frame_equal
+from safetensors.torch import load
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from support.configs import config, small, small_sequences
+from synthlab import rng
 from synthlab.errors import InputError
 from synthlab.language.languages import TASKS as LANGUAGES
 from synthlab.models.encodings import ENCODINGS
@@ -96,9 +98,10 @@ def agree(here: Record, there: Record) -> None:
 
 
 @pytest.fixture(autouse=True)
-def capture_early(monkeypatch):
-    """Capture steps after the first, so that runs of a few steps replay some."""
+def as_in_long_runs(monkeypatch):
+    """Capture steps after the first, and draw together for few models."""
     monkeypatch.setattr(graphs, "WARM", 1)
+    monkeypatch.setattr(rng, "TOGETHER", 2)
 
 
 class Copies(TorchDispatchMode):
@@ -157,3 +160,12 @@ def test_a_sweep_on_a_gpu_keeps_its_records(invoke, tmp_path):
     devices = [store.read(identity).environment["device"] for identity in store.ids()]
     assert len(devices) == 4
     assert "cpu" not in devices
+
+
+@needs_cuda
+def test_checkpoints_of_a_gpu_are_those_of_a_cpu():
+    run = make("task copy", "protocol.record_every=1")
+    here, there = (execute_together([run], device=device, keep=(1, run.steps))[0] for device in ("cpu", "cuda"))
+    assert [*here.weights] == [*there.weights] == [1, run.steps]
+    for step in here.weights:
+        torch.testing.assert_close(*(load(each.weights[step]()) for each in (here, there)), rtol=1e-3, atol=1e-4)
