@@ -1,12 +1,12 @@
 """``synthlab study``: list papers and their studies, or train, plot and judge a paper's study."""
 
-from experiments.papers import papers
+from experiments.papers import atlas, papers
 from synthlab.cli import studies
 
 
 def main() -> None:
     """Run ``synthlab study``."""
-    studies.main(papers())
+    studies.main({**papers(), "atlas": atlas})
 
 
 if __name__ == "__main__":

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from safetensors.torch import load_file
 
 from synthlab.errors import UnknownFamily
-from synthlab.output import say, tell
+from synthlab.output import print_err, print_out
 from synthlab.runs.run import FORMER_FAMILIES, config_of
-from synthlab.storage.records import WHOLE, Failure, Record
+from synthlab.storage.records import INTEGER_COLUMNS, Failure, Record
 from synthlab.storage.store import IDENTITY, Store
 
 AT_ONCE = 1000  # records in memory
@@ -46,7 +47,7 @@ def rewrite(folder: Path) -> int:
         trace = path.with_name("traceback.txt").read_text()
         store.write_failure(Failure(config_of(_rename(about["config"])), about["error"], trace, about["environment"]))
     for path in (earlier / "tags").glob("*"):
-        Store(folder, tag=path.name).mark(each.name for each in path.iterdir() if IDENTITY.fullmatch(each.name))
+        Store(folder, tag=path.name).tag_runs(each.name for each in path.iterdir() if IDENTITY.fullmatch(each.name))
     return number
 
 
@@ -61,16 +62,16 @@ def _read_records(folder: Path) -> Iterator[Record]:
         try:
             config = config_of(_rename(json.loads((run / "config.json").read_text())))
         except (OSError, ValueError, UnknownFamily) as error:
-            tell(f"{run}: left out ({error})")
+            print_err(f"{run}: left out ({error})")
             continue
         status = json.loads((run / "status.json").read_text())
         tables: dict[str, Any] = {name: _read_table(run / f"{name}.csv") for name in ("metrics", "training", "outputs")}
         weights = {
-            int(re.sub(r"\D", "", path.stem) or config.steps): partial(Path.read_bytes, path)
+            int(re.sub(r"\D", "", path.stem) or config.steps): partial(load_file, path)
             for path in run.glob("weights*.safetensors")
         }
         if config.id != run.name or status["results_version"] != config.results_version:
-            tell(f"{run}: left out (of another results version)")
+            print_err(f"{run}: left out (of another results version)")
             continue
         yield Record(
             config, diverged_at=status["diverged_at"], environment=status["environment"], weights=weights, **tables
@@ -81,7 +82,7 @@ def _read_table(path: Path) -> pd.DataFrame | None:
     if not path.exists():
         return None
     names, *rows = csv.reader(path.read_text().splitlines())
-    kinds = ["int64" if name in WHOLE else "float64" for name in names]
+    kinds = ["int64" if name in INTEGER_COLUMNS else "float64" for name in names]
     columns = {
         name: pd.Series(
             [float(row[place] or "nan") if kind == "float64" else int(row[place]) for row in rows], dtype=kind
@@ -101,4 +102,4 @@ def _check_same(one: Record, other: Record) -> None:
 
 
 if __name__ == "__main__":
-    say(f"{rewrite(Path(sys.argv[1]))} records rewritten")
+    print_out(f"{rewrite(Path(sys.argv[1]))} records rewritten")

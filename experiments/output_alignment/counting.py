@@ -129,7 +129,7 @@ def measure_horizons(evidence: Evidence, name: str, tolerance: float) -> pd.Seri
 
 def _check_less(evidence: Evidence, what: str, name: str, other: str) -> Check:
     """Check that one series errs less than another."""
-    return Check(f"error / {what}", evidence.ratio(name, other), high=1.0, series=(name, other), compares=True)
+    return Check(f"error / {what}", evidence.ratio(name, other), high=1.0, series=(name, other))
 
 
 def _check_far(evidence: Evidence) -> list[Check]:
@@ -145,7 +145,7 @@ def _check_far(evidence: Evidence) -> list[Check]:
         own, other = (measure_horizons(evidence, name, tolerance) for name in (pair, plain))
         lead = (other - own).mask((other == longest) & (own == longest))
         what = f"horizon at {tolerance:.0%}: 1/x's at q = 1 minus its own"
-        checks.append(Check(what, lead.to_numpy(), high=0.0, series=(pair, plain), compares=True))
+        checks.append(Check(what, lead.to_numpy(), high=0.0, series=(pair, plain)))
     return checks
 
 
@@ -205,7 +205,7 @@ def check_optimum(evidence: Evidence) -> list[Check]:
     """Check the best power of each q against linear attention's."""
     longest = cast(NumbersRun, evidence.config(evidence.names[0])).test_length
     return [
-        Check(f"q = {q:g}: best power / -q", (best / q).to_numpy(), find_best_share(q, longest), 1.0, centre=None)
+        Check(f"q = {q:g}: best power / -q", (best / q).to_numpy(), find_best_share(q, longest), 1.0)
         for q, best in find_best_powers(evidence).items()
     ]
 

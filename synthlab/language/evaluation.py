@@ -26,7 +26,7 @@ from synthlab.models.layers import Members
 from synthlab.rng import stream
 from synthlab.training.family import tabulate
 
-COLDEST, HOTTEST = 0.05, 20.0  # the range of temperatures; 1 leaves the model unchanged
+MIN_TEMPERATURE, MAX_TEMPERATURE = 0.05, 20.0  # the range of temperatures; 1 leaves the model unchanged
 HALVINGS = 24  # bisection steps in log T: to a relative precision of a millionth
 ROWS = 32  # number of texts in one call, to limit the memory of attention
 Measured = dict[str, float]
@@ -60,7 +60,7 @@ def evaluate_models(
             return members(tokens, where, last=last)
         return members(tokens, where)[:, :, -(last or tokens.shape[-1]) :]  # a user's model returns all logits
 
-    language = TASKS.build(configs[0].task)
+    language = TASKS.build(configs[0].tested_task)
     temperatures = temperatures_within(models, language, configs)
     windows = double_window(configs[0]) if draws else encoding.alike_up_to
     losses = by_context(models, language, configs, windows, temperatures)
@@ -154,7 +154,7 @@ def best_temperature(logits: Float[Tensor, "*N V"], tokens: Int[Tensor, "*N"]) -
     """
     logits = logits.flatten(0, -2).float()
     target = logits.gather(-1, tokens.to(logits.device).flatten().unsqueeze(-1)).double().mean()
-    low, high = torch.tensor([COLDEST, HOTTEST], dtype=torch.float64).log()
+    low, high = torch.tensor([MIN_TEMPERATURE, MAX_TEMPERATURE], dtype=torch.float64).log()
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         expected = ((logits / middle.exp()).softmax(-1) * logits).sum(-1).double().mean()

@@ -4,13 +4,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from pydantic import BaseModel, PositiveInt
 
 from synthlab.analysis.plotting import save_panel, save_sheet
 from synthlab.errors import InputError
-from synthlab.output import say
+from synthlab.output import say, tell
 from synthlab.runs.registry import STRICT, validate
 from synthlab.runs.run import Seed
+from synthlab.storage.files import write_whole
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
 from synthlab.studies.overrides import OF_THE_COMMAND, Overrides
@@ -77,6 +79,7 @@ def train_and_report(paper: Paper, raw: Mapping[str, Any], given: Mapping[str, s
     root = store.root / paper.name  # raises for an object store, where only records can be stored
     runs.check([config for plan in plans for config in plan.configs])
     store.make_writable(f"{paper.name}/figures")
+    tell(*cost_lines(plans, store, workers))
     plans, records, undecided = train_in_rounds(plans, runs, paper.claims)
 
     try:
@@ -88,6 +91,22 @@ def train_and_report(paper: Paper, raw: Mapping[str, Any], given: Mapping[str, s
     return not lost
 
 
+def cost_lines(plans: Sequence[Plan], store: Store, workers: int) -> list[str]:
+    """Return how many runs are missing and how long they take, in a line; none for studies that do not know."""
+    missing = {
+        config.id: seconds
+        for plan in plans
+        for key, cells in plan.cells.items()
+        if (seconds := plan.study.seconds_of(key))
+        for cell in cells
+        for config in cell.configs
+        if not store.holds(config)
+    }
+    hours = sum(missing.values()) / 3600
+    told = f"runs to train: {len(missing)}, about {hours:.2g} hours on one core, {hours / workers:.2g} on {workers}"
+    return [told] if missing else []
+
+
 def write_results(
     paper: Paper, plans: Sequence[Plan], records: Mapping[str, Record], root: Path, command: str
 ) -> tuple[list[Path], list[str]]:
@@ -95,6 +114,7 @@ def write_results(
     pictures: list[Picture] = []
     verdicts: list[Verdict] = []
     lines: list[str] = []
+    runs: dict[str, pd.DataFrame] = {}
     folder, files = root / "figures", list[Path]()
     for plan in plans:
         study, name = plan.study, plan.name
@@ -105,6 +125,7 @@ def write_results(
         written = save_sheet(folder, name, study.title, list(results.panels.values()))
         for key, panel in results.panels.items():
             written += save_panel(folder, f"{name}{paper.between}{key}", panel)
+        runs |= {name: tables["runs"]} if "runs" in tables else {}
         for key, table in tables.items():
             written.append(folder / f"{name}_{key}.csv")
             table.to_csv(written[-1], index=False)
@@ -115,4 +136,7 @@ def write_results(
         lines += [f"{name}: {study.title}", *results.numbers.lines] if results.numbers else []
     verdict_table(verdicts).to_csv(root / "claims.csv", index=False)
     write_report(root / "report.html", pictures, verdicts, list(records.values()), command, paper.about)
+    if paper.page:
+        files.append(root / "page.html")
+        write_whole(files[-1], paper.page(runs))
     return [*files, root / "claims.csv", root / "report.html"], [*lines, *verdict_lines(verdicts)]

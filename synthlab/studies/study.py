@@ -103,6 +103,10 @@ class Study(BaseModel, ABC):
         """Return the seeds of the grid ``key``."""
         return self.seeds
 
+    def seconds_of(self, key: str) -> float | None:
+        """Return the seconds of a run of the grid ``key`` on one core, as measured; None if they are not known."""
+        return None
+
     def check(self, field: str) -> None:
         """Raise InputError, naming the key below ``field``, for a study that could not be plotted for any runs."""
 
@@ -185,7 +189,8 @@ class Paper:
 
     A panel's files are called by the study's name and the panel's key, with ``between`` them. ``blocks`` makes the
     tables of pages of the committed tables in a folder, by the name of their block; ``message`` draws the one picture
-    that says what the paper is about, None where tables are missing.
+    that says what the paper is about, None where tables are missing. ``page`` makes a page of the tables ``runs``, by
+    study.
     """
 
     name: str
@@ -195,6 +200,7 @@ class Paper:
     between: str = "_"
     blocks: Callable[[Path], Mapping[str, Rows]] = lambda _: {}
     message: Callable[[Path], Figure | None] = lambda _: None
+    page: Callable[[Mapping[str, pd.DataFrame]], str] | None = None
 
     def __post_init__(self):
         claims = {id: replace(claim, paper=self.name) for id, claim in self.claims.items()}

@@ -9,7 +9,7 @@ import torch
 
 from support.configs import small
 from synthlab.errors import InputError
-from synthlab.language.evaluation import best_temperature, by_context, double_window, evaluate_models
+from synthlab.language.evaluation import best_temperature, by_context, double_window, draw_held_out, evaluate_models
 from synthlab.language.languages import TASKS
 from synthlab.language.objective import WindowLoss
 from synthlab.language.training import build_models, train_models
@@ -17,11 +17,12 @@ from synthlab.longshort.regularizer import aligned_loss, next_token_loss
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.layers import Member
 from synthlab.rng import stream
+from synthlab.runs.run import resolve
 from synthlab.training.execution import execute
 
 LENGTH_DEPENDENT = ("clex", "dynamic_ntk", "longrope")
 MAPS = ("self_extend", "rerope", "leaky_rerope", "dual_chunk")
-EXTENSIONS = ("pi", "ntk", "yarn", "eabf", *LENGTH_DEPENDENT, *MAPS)
+EXTENSIONS = ("nope", "pi", "ntk", "yarn", "eabf", *LENGTH_DEPENDENT, *MAPS)
 
 
 def test_loss_without_the_regularizer():
@@ -54,6 +55,16 @@ def test_an_extension_replaces_the_encoding_after_training(extension):
     assert ensemble.encoding.__class__ is ENCODINGS[extension]
 
 
+def test_any_encoding_without_weights_can_be_dropped():
+    config = small("encoding=alibi", "extension=nope", "finetune.steps=2")
+    ensemble = build_models([config])
+    train_models(ensemble, [config])
+    tokens = torch.randint(256, (1, 1, 8), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        far = torch.tensor([[[1, 9, 9, 30, 2, 5, 5, 0]]])
+        assert torch.equal(ensemble(tokens), ensemble(tokens, far))  # positions do nothing
+
+
 def test_a_second_training_goes_on_from_the_first():
     overrides = ("encoding=rope", "extension=yarn", "alignment.windows=2", "alignment.alpha=0.5")
     plain, again = small("encoding=rope"), small(*overrides, "finetune.steps=4", "finetune.length=12")
@@ -64,6 +75,21 @@ def test_a_second_training_goes_on_from_the_first():
     # The first training is that of the plain model: windows, and no regularizer.
     assert training.losses[:2] == execute(plain).training["loss"].tolist()
     assert training.losses[2] > training.losses[1]  # alpha times a misalignment of some nats
+
+
+def test_tests_may_read_another_language_than_training(tmp_path):
+    (tmp_path / "one").write_bytes(b"ab" * 500)
+    (tmp_path / "other").write_bytes(b"cd" * 500)
+    given = ("task=text", f"task.path={tmp_path / 'one'}", f"test_task.path={tmp_path / 'other'}")
+    config, plain = small(*given), small(*given[:2])
+    assert config.test_task["digest"] == small("task=text", f"task.path={tmp_path / 'other'}").task["digest"]
+    assert resolve(config.model_dump()).id == config.id != plain.id
+    assert (config.shape, config.pretraining) == (plain.shape, plain.pretraining)
+    drawn = set(draw_held_out(TASKS.build(config.tested_task), [config], 8).flatten().tolist())
+    assert drawn == {ord("c"), ord("d")}
+    changed, same = execute(config), execute(plain)
+    assert changed.training.equals(same.training)
+    assert changed.metrics["loss"].iloc[-1] > same.metrics["loss"].iloc[-1]
 
 
 def test_drawn_positions_are_those_of_the_context():
@@ -95,6 +121,7 @@ def test_empty_groups_keep_the_identity(nothing):
         ("alignment.windows=2 alignment.low=0.3 alignment.high=0.3 train_length=5", "alignment.low=0.3: "),
         ("encoding=learned extension=yarn", "encoding=learned: an extension replaces rope"),
         ("encoding=learned encoding.table=20", "encoding=learned: has 20 positions"),
+        ("encoding=learned extension=nope", "encoding=learned: has weights, which an extension would replace"),
         ("encoding=clex extension=pi", "encoding=clex: has weights, which an extension would replace"),
         ("evaluation.lengths=[1e9]", "evaluation.lengths=[1000000000.0]: "),
         ("extension=clex finetune.steps=2", "extension=clex: has weights that only training beyond 8 tokens affects"),
@@ -103,6 +130,7 @@ def test_empty_groups_keep_the_identity(nothing):
         ("pattern=shifted extension=pi finetune.steps=1 finetune.length=20", "pattern.groups=4: "),
         ("positions=pose encoding=randomized", "positions=pose: encoding=randomized draws positions itself"),
         ("positions=randpos positions.factor=5 encoding=learned encoding.table=36", "positions=randpos: "),
+        ("task=hidden_markov test_task.vocabulary=8", "test_task={'vocabulary': 8}: changes the vocabulary"),
         ("task.path=/nowhere/at/all", "task.path=/nowhere/at/all: No such file"),
     ],
 )

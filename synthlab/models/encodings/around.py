@@ -44,6 +44,9 @@ class Around(Encoding):
     def rotate(self, v, positions):
         return self.inner.rotate(v, positions)
 
+    def rotate_keys(self, k, positions):
+        return self.inner.rotate_keys(k, positions)
+
     def sharpen(self, positions):
         return self.inner.sharpen(positions)
 
@@ -59,8 +62,8 @@ class Around(Encoding):
     def locate(self, h, positions, add_up):
         return self.inner.locate(h, positions, add_up)
 
-    def adjust(self, logits, q, mask):
-        return self.inner.adjust(logits, q, mask)
+    def adjust(self, logits, q, mask, bias):
+        return self.inner.adjust(logits, q, mask, bias)
 
     def weigh(self, logits):
         return self.inner.weigh(logits)

@@ -1,0 +1,61 @@
+"""The atlas as a page: a table with a cell for each arm and task, which opens the curve; with filters."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments.atlas.scores import TIMES, summarize
+from experiments.committed_verdicts import RUNS, read_tables
+from synthlab.analysis.series import plain_label
+from synthlab.errors import InputError
+from synthlab.studies.intervals import median_interval
+from synthlab.studies.pages import template
+
+COMMITTED = Path(__file__).with_name(RUNS)
+HORIZON = "horizon"
+
+
+def make_page(tables: Mapping[str, pd.DataFrame]) -> str:
+    """Return the page of the tables ``runs`` of studies, beside the rows of the committed tables.
+
+    Those are left out if settings were changed for these runs, since they could not be compared.
+    """
+    own = pd.concat(tables.values(), ignore_index=True).assign(here=True) if tables else pd.DataFrame()
+    overrides = own["overrides"].iloc[0] if len(own) else ""
+    known = pd.concat([pd.DataFrame(), *read_tables(COMMITTED).values()]).assign(here=False)
+    runs = own if overrides else pd.concat([own, known], ignore_index=True)
+    if runs.empty:
+        raise InputError("atlas: no row is recorded; synthlab study atlas trains all, synthlab atlas ROW one")
+    # Of a cell that both have, the runs here are shown.
+    runs = runs[runs["here"] == runs.groupby(["task", "arm"])["here"].transform("any")]
+    curves = dict(iter(summarize(runs).groupby(["task", "arm"], sort=False)))
+    return template("experiments.atlas", "atlas.html.j2", markup=True).render(
+        cells=[_cell(of, curves[key]) for key, of in runs.groupby(["task", "arm"], sort=False)],
+        times=TIMES,
+        overrides=overrides,
+        runs=runs["run"].nunique(),
+        seeds=int(runs["runs"].max()),
+    )
+
+
+def _cell(runs: pd.DataFrame, curve: pd.DataFrame) -> dict[str, Any]:
+    """Return the numbers of a task and arm as JSON has them: medians over runs, and the intervals of these."""
+    first, once = runs.iloc[0], runs.drop_duplicates("run")
+    low, high, _ = median_interval(once[HORIZON].to_numpy())
+    horizon = [float(value) for value in (once[HORIZON].median(), low, high)]
+    points = curve.sort_values("times")[["times", "median", "low", "high"]].round(3)
+    return {
+        "arm": str(first["arm"]),
+        "label": plain_label(str(first["arm"])),
+        **{key: str(first[key]) for key in ("task", "family", "kind")},
+        "here": bool(first["here"]),
+        "length": int(first["train_length"]),
+        "fit": int(once["fit"].sum()),
+        "runs": int(first["runs"]),
+        "seeds": len(once),
+        "horizon": np.round(horizon, 2).tolist(),
+        "curve": points.to_numpy().tolist(),
+    }
