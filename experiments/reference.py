@@ -155,8 +155,8 @@ def renew_page(page: str, tables: dict[str, list[dict[str, Any]]]) -> str:
 
 
 def pages() -> list[Path]:
-    """Return the README and the pages of the site."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    """Return the README, the pages of the site and the page of tables."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), REFERENCE / "tables.md"]
 
 
 def main() -> None:

@@ -92,7 +92,7 @@ def require(extra: str, *packages: str, what: str) -> None:
 def describe_missing(what: str, package: str, extra: str) -> str:
     """Return the error line for ``what``, for which ``package`` of an ``extra`` is not installed."""
     is_wheel = (Path(__file__).parent / "conf").is_dir()  # a checkout has its configs beside the package
-    lab = "'synthlab" if is_wheel else "-e '."
+    lab = "'synthlab-lengths" if is_wheel else "-e '."
     return f"{what}: needs {package}; pip install {lab}[{extra}]'"
 
 

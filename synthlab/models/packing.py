@@ -66,7 +66,7 @@ def lay_out(
 
     ``positions`` are those of BOS, x1..xL and the last EOS; None for 0..L + 1.
     """
-    if not encodings:
+    if len(encodings) == 0:  # Dynamo of torch 2.11 cannot trace `not` of a tuple
         return []
     length = x.shape[-1]
     places = pack_positions(length, positions, x.device)

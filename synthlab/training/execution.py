@@ -141,7 +141,7 @@ def tabulate_curve(training: Training) -> pd.DataFrame:
 def environment(device: str = "cpu") -> dict[str, Any]:
     """Return the versions, device and machine of a run, and its start time."""
     try:
-        lab = version("synthlab")
+        lab = version("synthlab-lengths")
     except PackageNotFoundError:
         lab = "a checkout, not installed"
     return {
