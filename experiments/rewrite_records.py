@@ -47,7 +47,7 @@ def rewrite(folder: Path) -> int:
         trace = path.with_name("traceback.txt").read_text()
         store.write_failure(Failure(config_of(_rename(about["config"])), about["error"], trace, about["environment"]))
     for path in (earlier / "tags").glob("*"):
-        Store(folder, tag=path.name).mark(each.name for each in path.iterdir() if IDENTITY.fullmatch(each.name))
+        Store(folder, tag=path.name).tag_runs(each.name for each in path.iterdir() if IDENTITY.fullmatch(each.name))
     return number
 
 

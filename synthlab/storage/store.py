@@ -71,7 +71,7 @@ class Store:
     """The records below one folder or address, by identity.
 
     With ``save`` (``weights.py``), weights are saved too: a finished run without them then counts as not recorded.
-    With a ``tag``, every record that is written or passed to ``mark`` is tagged. ``leases`` tells which process trains
+    With a ``tag``, every record that is written or passed to ``tag_runs`` gets it. ``leases`` says which process trains
     which run. ``damaged`` has the path of each file that was found damaged.
 
     Methods raise StoreError where the folder cannot be read or written. The constructor raises InputError for an
@@ -205,7 +205,7 @@ class Store:
                     tags[identity].add(tag)
         return {identity: tuple(sorted(names)) for identity, names in tags.items()}
 
-    def mark(self, identities: Iterable[str]) -> None:
+    def tag_runs(self, identities: Iterable[str]) -> None:
         """Mark runs with the tag of this store, if it has one."""
         if self.tag is None:
             return
@@ -240,7 +240,7 @@ class Store:
                     continue
                 record = replace(earlier, weights=dict(sorted({**earlier.weights, **record.weights}.items())))
             groups[record.config.family, record.config.shape, tuple(record.weights)].append(type_columns(record))
-        self.mark(record.config.id for record in records)
+        self.tag_runs(record.config.id for record in records)
         return done + [each for group in groups.values() for each in self._write_group(group)]
 
     def _write_group(self, group: list[Record]) -> list[Record]:
@@ -265,7 +265,7 @@ class Store:
     def write_failure(self, failure: Failure) -> None:
         """Save why a run failed, replacing an earlier failure."""
         self.files.write(f"failed/{failure.config.id}.json", encode_failure(failure))
-        self.mark([failure.config.id])
+        self.tag_runs([failure.config.id])
 
     def read_failure(self, identity: str) -> Failure:
         """Return why the run called ``identity`` failed. Raises as ``read`` does."""

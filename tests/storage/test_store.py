@@ -256,7 +256,7 @@ def test_tags_mark_runs_that_stay_as_they_are(store):
     assert Store(store.files.address).read(record(0).config.id).tags == ("pilot", "v1.0")
     assert Store(store.files.address).read(record(1).config.id).tags == ()
     before = store.files.names("tags/pilot")
-    Store(store.files.address, tag="pilot").mark([record(0).config.id])  # nothing new
+    Store(store.files.address, tag="pilot").tag_runs([record(0).config.id])  # nothing new
     assert store.files.names("tags/pilot") == before
 
 
