@@ -30,7 +30,6 @@ class Board:
         # The narrowest chart has the longest numbers. In Bokeh's stubs a ticker is any ticker, a title any text.
         self.losses.figure.xaxis.ticker.desired_num_ticks = 3  # pyright: ignore[reportAttributeAccessIssue]
         self.plain, self.mapped = OutputsChart("Dots: answers, bars: truth"), OutputsChart("")
-        self.mapped.figure.visible = False  # invisible until a run has a map
         self.sequence, self.attention = SequenceChart(), AttentionChart()
 
     def roots(self) -> Iterator[tuple[str, UIElement]]:
@@ -41,6 +40,13 @@ class Board:
             yield f"chart_{scale}", curves.figure
         for name in ("losses", "plain", "mapped", "sequence", "attention"):
             yield f"chart_{name}", getattr(self, name).figure
+
+    def welcome(self, hint: str, train_length: int, test_length: int) -> None:
+        """Show the lengths that will be trained and tested, and a hint; no chart that has nothing to show."""
+        self.errors.stage(train_length, test_length)
+        self.errors.give_hint(hint)
+        for each in (self.losses, self.plain, self.mapped):
+            each.figure.visible = False
 
     # --- texts
 
@@ -59,7 +65,8 @@ class Board:
 
     def describe(self, runs: Runs, looked_at: DemoRun | None) -> None:
         """List the runs, and show the errors of the selected run and the command that trains it."""
-        self.listed.text = runs.render("theory" in self.errors.charts["log"].drawn)
+        task = None if looked_at is None else looked_at.choice["task"]
+        self.listed.text = runs.render("theory" in self.errors.charts["log"].drawn, task)
         self.losses.figure.x_range.update(start=0, end=runs.steps())
         numbers = command = ""
         if looked_at is not None:
@@ -89,8 +96,15 @@ class Board:
         for each in self._curves():
             each.fade(run.number, faded)
 
+    def show_task(self, runs: Runs, task: str) -> None:
+        """Show the curves of this task alone, since errors of other tasks have other units."""
+        for run in runs:
+            for each in self._curves():
+                each.show(run.number, run.choice["task"] == task)
+        self.fit()
+
     def fit(self) -> None:
-        """Fit the axes to all curves."""
+        """Fit the axes to all curves that are shown."""
         for each in self._curves():
             each.fit()
 
@@ -115,6 +129,8 @@ class Board:
         """Prepare the charts for this run; ``longest`` is the maximal test length of all runs."""
         assert run.begun is not None  # only runs that train or have trained can be selected
         self.errors.stage(run.begun.train_length, longest)
+        self.errors.give_hint("")
+        self.losses.figure.visible = self.plain.figure.visible = True
         unit, name = words.unit_of(run.choice["task"]), words.word("outrep", run.choice["outrep"])
         self.sequence.figure.yaxis.axis_label = f"answer ({unit})"
         self.plain.figure.xaxis.axis_label = f"answer ({unit})"
@@ -146,6 +162,7 @@ class Board:
             f'<span style="font-size:20px">{escape(run.name)}: truth <b>{format_value(truth)}</b>, the model says '
             f"<b>{format_value(answer)}</b></span><br>{reading.length} symbols, {where}: <code>{spelt}</code>"
         )
+        self.attention.figure.visible = bool(reading.attention)
         self.inside.text = "" if reading.attention else "Linear attention has no softmax to show."
 
     def regret(self, run: DemoRun) -> None:

@@ -25,6 +25,8 @@ class Inspector:
         if run is not self.run:
             self.board.clear()
         self.run = run
+        if run is not None:
+            self.board.show_task(self.runs, run.choice["task"])
         if run is None or run.begun is None:
             return
         self.board.stage(run, max(each.begun.test_length for each in self.runs if each.begun is not None))

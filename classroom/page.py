@@ -15,13 +15,10 @@ from classroom.messages import Progress, Reply
 from classroom.training_session import TrainingSession
 from classroom.worker import Gone, Worker
 from synthlab.errors import InputError, format_error
-from synthlab.output import tell
+from synthlab.output import print_err
 
 OFTEN = 100  # milliseconds between two polls of the training process
-WELCOME = (
-    "What can a model do with longer sequences than it has seen?",
-    "Press the lessons from left to right, or choose for yourself on the left and press Train.",
-)
+QUESTION = "What can a model do with longer sequences than it has seen?"
 
 
 def guarded(handler: Callable[..., None]) -> Callable[..., None]:
@@ -56,7 +53,7 @@ class Page:
         self.board = Board()
         self.training = TrainingSession(hire, chooser, self.controls, self.board, options.curves)
         self.runs, self.inspector = self.training.runs, self.training.inspector
-        self.board.tell(*WELCOME)
+        self._welcome()
         self._wire()
         with document.models.freeze():
             for name, root in (*self.controls.roots(), *self.board.roots()):
@@ -79,7 +76,7 @@ class Page:
             self.attempt(self.training.recover)
         except Exception as error:
             line = format_error(error)
-            tell(f"error: {handler.__name__}: {line}")
+            print_err(f"error: {handler.__name__}: {line}")
             self.board.complain([f"The page made a mistake ({line[:160]}). Press Clear and go on."])
 
     def _wire(self) -> None:
@@ -94,6 +91,14 @@ class Page:
         on_change(controls.look, "value", self.choose)
         on_change(controls.sequence, "value_input", lambda _: self.read())
         controls.on_length = lambda _: self.read()
+
+    def _welcome(self) -> None:
+        """Say what to press first."""
+        first = f"Press “{next(iter(self.controls.lessons.values())).label}”"
+        self.board.tell(QUESTION, f"{first}, then the other lessons in their order. Or choose a run and press Train.")
+        lengths = (int(self.chooser.defaults[key]) for key in ("train_length", "test_length"))
+        self.board.welcome(first, *lengths)
+        self.training.refresh()
 
     # --- handlers of the controls
 
@@ -119,9 +124,9 @@ class Page:
     def clear(self) -> None:
         """Stop training and remove all curves."""
         self.stop()
-        self.board.tell(*WELCOME)
         self.board.complain([])
         self.training.clear()
+        self._welcome()
 
     @guarded
     def choose(self, number: str) -> None:

@@ -141,12 +141,17 @@ class Runs:
             room *= 2
         return max([1, done, *(steps if steps <= 2 * room else room for steps in coming)])
 
-    def render(self, theory: bool) -> str:
+    def render(self, theory: bool, task: str | None) -> str:
         """Return all runs as an HTML list, the newest first: a sample of the line, the name, the state.
 
-        ``theory`` adds an entry for the theory's curve at the top.
+        ``theory`` adds an entry for the theory's curve at the top. Only curves of ``task`` are shown.
         """
-        rows = "".join(_row(run.style, run.name, run.headline()) for run in reversed(list(self)))
+        if not len(self):
+            return "no curve yet"
+        hidden = {run.number: " · hidden, in another unit" for run in self if run.choice["task"] != task}
+        rows = "".join(
+            _row(run.style, run.name, run.headline() + hidden.get(run.number, "")) for run in reversed(list(self))
+        )
         if theory:
             rows = _row(THEORY, "theory", "the best that linear attention can do") + rows
         return f'<ul style="list-style:none;margin:0;padding:0">{rows}</ul>'

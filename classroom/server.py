@@ -27,7 +27,7 @@ from classroom.lessons import Lessons
 from classroom.page import Options, Page
 from classroom.worker import Worker
 from synthlab.errors import InputError
-from synthlab.output import say, tell
+from synthlab.output import print_err, print_out
 from synthlab.runs.registry import STRICT, validate
 from synthlab.runs.run import Count, Length
 
@@ -121,8 +121,8 @@ def serve(settings: Settings, lessons: Lessons) -> None:
     host = socket.gethostname() if settings.address == "0.0.0.0" else settings.address
     address = f"http://{host}:{port}/"
     if not _is_local(settings.address):
-        tell(f"warning: address={settings.address}: whoever can reach this machine can now train on it")
-    say(f"The classroom is open: {address}", "Ctrl-C closes it.")
+        print_err(f"warning: address={settings.address}: whoever can reach this machine can now train on it")
+    print_out(f"The classroom is open: {address}", "Ctrl-C closes it.")
     server.start()
     if settings.open:
         server.io_loop.call_later(0.2, _open, address)
@@ -132,7 +132,7 @@ def serve(settings: Settings, lessons: Lessons) -> None:
     server.io_loop.start()
     classroom.staff.close()
     server.stop()
-    say("", "The classroom is closed.")
+    print_out("", "The classroom is closed.")
 
 
 def make_server(address: str, port: int, application: Application) -> Server:

@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 
 from classroom.messages import Ready, Reply, Request, Stop
 from synthlab.errors import format_error
-from synthlab.output import tell
+from synthlab.output import print_err
 
 GRACE = 0.6  # seconds that training has to stop by itself after Stop,
 WARM_GRACE = 2.0  # and, after Ready, if Stop came before the process was ready
@@ -121,4 +121,4 @@ def _serve(connection: Connection) -> None:
             os.nice(POLITENESS)  # on a single core the page has priority
         Laboratory(connection).serve()
     except Exception as error:
-        tell(f"error: the process that trains has ended: {format_error(error)}")
+        print_err(f"error: the process that trains has ended: {format_error(error)}")

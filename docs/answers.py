@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from synthlab.styles import BLUE, QUIET, RC, RED
+from synthlab.styles import BLUE, NOTE_GREY, RC, RED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ def draw_answers(axes: "Axes", table: pd.DataFrame) -> None:
     """Draw a line and two bands for each map, named at its end, the diagonal and the training lengths."""
     longest, trained = table["length"].max(), table["train_length"].max()
     axes.axvspan(1, trained, color="0.9", lw=0)
-    axes.text((1 + trained) / 2, 78, "training\nlengths", ha="center", va="top", color=QUIET)
+    axes.text((1 + trained) / 2, 78, "training\nlengths", ha="center", va="top", color=NOTE_GREY)
     axes.plot([1, longest], [1, longest], color="black", lw=1, ls=(0, (4, 3)), zorder=3)
     name_end(axes, "the true length", longest, longest, "black", "bottom")
     for (outrep, (target, colour)), place in zip(TARGETS.items(), ("center", "top"), strict=True):
@@ -60,7 +60,7 @@ def draw_answers(axes: "Axes", table: pd.DataFrame) -> None:
         name_end(axes, f"trained on {target}:\nanswers {answers}", longest, last["median"], colour, place)
     axes.set(xlim=(0, longest), ylim=(0, 80), xlabel="true length", ylabel="the model's answer")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(colors=QUIET, labelcolor="black")
+    axes.tick_params(colors=NOTE_GREY, labelcolor="black")
 
 
 def name_end(axes: "Axes", text: str, x: float, y: float, colour: str, place: str) -> None:

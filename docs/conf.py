@@ -2,8 +2,8 @@
 script, a style, a font or a picture from a network, and a notebook with a cell that fails."""
 
 import re
+import tomllib
 from html.parser import HTMLParser
-from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ COPIED = {"contributing": "CONTRIBUTING.md", "changelog": "CHANGELOG.md"}  # pag
 project = "synthlab"
 author = "The synthlab authors"
 copyright = "the synthlab authors, MIT license"
-release = installed("synthlab")
+release = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 myst_heading_anchors = 3

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from synthlab.styles import BLACK, BLUE, GREEN, GREY, MARKERS, ORANGE, PURPLE, QUIET, RC, SKY
+from synthlab.styles import BLACK, BLUE, GREEN, GREY, MARKERS, NOTE_GREY, ORANGE, PURPLE, RC, SKY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +20,6 @@ PROFILES = {
     "one core: default model, ensemble of 20": {"matrix products": 37, "GELU": 18, "other operations": 45},
     "one core: language model, alone": {"matrix products": 45, "attention": 16, "other operations": 39},
 }
-REFERENCE = {"training": 35, "start, test": 8}  # minutes of all reference runs on the GPU
 
 
 def read_numbers(name: str) -> dict[str, Rows]:
@@ -99,9 +98,9 @@ def draw_gpu(axes: "Axes") -> None:
     for (name, colour), marker in zip(colours.items(), MARKERS, strict=False):
         found = [each for measure, each in rows.items() if measure.startswith(f"GPU: {name}, ") and "compiled" in each]
         points = [(each["models"], each["models_an_hour"]) for each in found if not each["compiled"]]
-        [compiled] = [(each["models"], each["models_an_hour"]) for each in found if each["compiled"]]
+        compiled = [(each["models"], each["models_an_hour"]) for each in found if each["compiled"]]
         axes.plot(*zip(*points, strict=True), color=colour, marker=marker, lw=1.4, ms=4, label=name)
-        axes.plot(*compiled, color=colour, marker=marker, ms=7, mfc="white", ls="")
+        axes.plot(*zip(*compiled, strict=True), color=colour, marker=marker, ms=7, mfc="white", ls="")
     axes.plot([], [], color=BLACK, marker="o", ms=7, mfc="white", ls="", label="compiled first")
     axes.set(xscale="log", yscale="log", xlim=(0.8, 30_000), ylim=(1e3, 1.2e6))
     axes.set(xlabel="models at a time", ylabel="models trained an hour")
@@ -113,10 +112,12 @@ def draw_gpu(axes: "Axes") -> None:
 def draw_limits(axes: "Axes") -> None:
     """Draw where the time goes: a bar for each machine, of shares that sum to 100 %."""
     lost = 100 * find(read_numbers("bench"), "time of a sweep")["share"]
-    total = sum(REFERENCE.values())
+    reference = [each for measure, each in read_numbers("gpu").items() if "the reference's" in measure]
+    training, rest = (sum(each[name] for each in reference) for name in ("training", "beginning_and_testing"))
+    reference_shares = {"training": training / (training + rest), "start, test": rest / (training + rest)}
     bars = PROFILES | {
         "two cores: a sweep of 80 runs": {"training and testing": 100 - lost, "start and wait": lost},
-        "GPU: the whole reference": {name: 100 * minutes / total for name, minutes in REFERENCE.items()},
+        "GPU: the whole reference": {name: 100 * share for name, share in reference_shares.items()},
     }
     colours = {"matrix products": BLUE, "training": BLUE, "training and testing": BLUE, "GELU": ORANGE}
     colours |= {"attention": SKY, "start, test": GREEN, "start and wait": GREEN, "other operations": "0.75"}
@@ -124,7 +125,7 @@ def draw_limits(axes: "Axes") -> None:
         left = 0.0
         for name, share in shares.items():
             axes.barh(place, share, 0.6, left, color=colours[name], ec="white")
-            if share < 12:
+            if share < 15:
                 write_value(axes, f"{name} {share:.0f} %", 100, place)
             else:
                 colour = "white" if colours[name] == BLUE else BLACK
@@ -155,7 +156,7 @@ def draw(name: str, path: Path) -> None:
         axes = figure.add_subplot()
         paint(axes)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.tick_params(colors=QUIET, labelcolor=BLACK)
+        axes.tick_params(colors=NOTE_GREY, labelcolor=BLACK)
         if name in ("core", "laptop"):
             axes.grid(axis="y", color="0.9")
             axes.set_axisbelow(True)

@@ -32,7 +32,7 @@ from experiments.papers import papers
 from experiments.reference_runs import describe_missing, list_entries, train
 from experiments.reference_tables import make_tables
 from experiments.rejudging import rejudge
-from synthlab.output import say, tell
+from synthlab.output import print_err, print_out
 from synthlab.storage.store import Store
 from synthlab.studies.pages import template
 from synthlab.studies.verdicts import WORDS
@@ -159,28 +159,28 @@ def renew_page(page: str, tables: dict[str, list[dict[str, Any]]]) -> str:
 
 
 def pages() -> list[Path]:
-    """Return the README and the pages of the site."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    """Return the README, the pages of the site and the page of tables."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), REFERENCE / "tables.md"]
 
 
 def main() -> None:
     """Run the command."""
     readme = ROOT / "README.md"
     if not readme.exists():
-        tell(f"error: {readme}: is not there; python -m experiments.reference needs a checkout")
+        print_err(f"error: {readme}: is not there; python -m experiments.reference needs a checkout")
         sys.exit(2)
     match sys.argv[1:]:
         case []:
             pass
         case ["list", results]:
-            say(*describe_missing(Path(results)))
+            print_out(*describe_missing(Path(results)))
             return
         case ["train", results]:
             sys.exit(train(Path(results)))
         case ["keep", results]:
             keep_all(Path(results))
         case words:
-            tell(f"error: {' '.join(words)}: must be list RESULTS, train RESULTS, keep RESULTS, or nothing")
+            print_err(f"error: {' '.join(words)}: must be list RESULTS, train RESULTS, keep RESULTS, or nothing")
             sys.exit(2)
     for name, claims in rejudge_all().items():
         write_tables(REFERENCE / name / CLAIMS, claims)

@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 
 from experiments.papers import papers
 from synthlab.cli.studies import read_studies
-from synthlab.output import tell
+from synthlab.output import print_err
 from synthlab.runs.run import Run
 from synthlab.storage.store import Store
 from synthlab.studies.overrides import Overrides
@@ -75,9 +75,9 @@ def train(root: Path) -> int:
     Returns:
         0, or the exit status of the first command that failed, which has printed the reason.
     """
-    tell(*describe_missing(root))
+    print_err(*describe_missing(root))
     for entry in list_entries(root):
-        tell(" ".join(["synthlab study", *entry.command]))
+        print_err(" ".join(["synthlab study", *entry.command]))
         if status := subprocess.run([sys.executable, "-m", "experiments", *entry.command]).returncode:
             return status
     return 0

@@ -18,9 +18,9 @@ from typing import Any
 import pandas as pd
 
 from synthlab.errors import UnknownFamily
-from synthlab.output import say, tell
+from synthlab.output import print_err, print_out
 from synthlab.runs.run import FORMER_FAMILIES, config_of
-from synthlab.storage.records import WHOLE, Failure, Record
+from synthlab.storage.records import INTEGER_COLUMNS, Failure, Record
 from synthlab.storage.store import IDENTITY, Store
 
 AT_ONCE = 1000  # records in memory
@@ -61,7 +61,7 @@ def _read_records(folder: Path) -> Iterator[Record]:
         try:
             config = config_of(_rename(json.loads((run / "config.json").read_text())))
         except (OSError, ValueError, UnknownFamily) as error:
-            tell(f"{run}: left out ({error})")
+            print_err(f"{run}: left out ({error})")
             continue
         status = json.loads((run / "status.json").read_text())
         tables: dict[str, Any] = {name: _read_table(run / f"{name}.csv") for name in ("metrics", "training", "outputs")}
@@ -70,7 +70,7 @@ def _read_records(folder: Path) -> Iterator[Record]:
             for path in run.glob("weights*.safetensors")
         }
         if config.id != run.name or status["results_version"] != config.results_version:
-            tell(f"{run}: left out (of another results version)")
+            print_err(f"{run}: left out (of another results version)")
             continue
         yield Record(
             config, diverged_at=status["diverged_at"], environment=status["environment"], weights=weights, **tables
@@ -81,7 +81,7 @@ def _read_table(path: Path) -> pd.DataFrame | None:
     if not path.exists():
         return None
     names, *rows = csv.reader(path.read_text().splitlines())
-    kinds = ["int64" if name in WHOLE else "float64" for name in names]
+    kinds = ["int64" if name in INTEGER_COLUMNS else "float64" for name in names]
     columns = {
         name: pd.Series(
             [float(row[place] or "nan") if kind == "float64" else int(row[place]) for row in rows], dtype=kind
@@ -101,4 +101,4 @@ def _check_same(one: Record, other: Record) -> None:
 
 
 if __name__ == "__main__":
-    say(f"{rewrite(Path(sys.argv[1]))} records rewritten")
+    print_out(f"{rewrite(Path(sys.argv[1]))} records rewritten")

@@ -97,7 +97,7 @@ def run(
     config, store = resolve(raw), Store(results, save, tag)
     configs = [config]
     if seeds is not None:
-        config.check_follows(raw, f"seeds={show(seeds)}")
+        config.check_depends_on_seed(raw, f"seeds={show(seeds)}")
         configs = [config.with_seeds(raw | {"seed": seed}) for seed in _list_seeds(seeds)]
     return ensure(configs, store, workers, progress, device, tracker_of(raw["tracker"], store.tag), retry)
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from synthlab.cli.arguments import Parser, exit_on_input_error
 from synthlab.errors import InputError
-from synthlab.output import say, tell
+from synthlab.output import print_err, print_out
 
-TOLD = 10  # the most omitted records that are named one by one
+MAX_NAMED = 10  # the most omitted records that are named one by one
 
 
 def collect(results: str | os.PathLike[str], out: str | os.PathLike[str], where: Any = None) -> Any:
@@ -96,12 +96,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     given = parser.parse_intermixed_args(argv)
     with exit_on_input_error():
         found = collect(given.results, given.out, given.where)
-    say(f"{found.runs} runs: {given.out}")
+    print_out(f"{found.runs} runs: {given.out}")
     if found.damaged:
-        named = [f"damaged: {line}" for line in found.damaged[:TOLD]]
-        tell(*named, f"damaged: {len(found.damaged)} files in all, left out")
+        named = [f"damaged: {line}" for line in found.damaged[:MAX_NAMED]]
+        print_err(*named, f"damaged: {len(found.damaged)} files in all, left out")
     for line in found.unknown_lines():
-        tell(line)
+        print_err(line)
     sys.exit(1 if found.damaged else 0)
 
 

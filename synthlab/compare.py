@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from synthlab.analysis.collection import PART, Collection, Part
+from synthlab.analysis.collection import PART_RUNS, Collection, Part
 from synthlab.analysis.comparison import Lengths, Names, gather_points, split
 from synthlab.analysis.tables import STEP, make_curve_table
 from synthlab.cli.arguments import Parser, exit_on_input_error
 from synthlab.errors import InputError, escape
-from synthlab.output import save_picture, say, tell
+from synthlab.output import print_err, print_out, save_picture
 from synthlab.storage.store import Store
 from synthlab.styles import RC
 
@@ -34,6 +34,7 @@ def compare(
     facet: Names = None,
     length: Lengths = None,
     path: str | os.PathLike[str] | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> "Figure":
     """Plot any metric against any setting: medians over all runs of a point, band (or bar) from min to max.
 
@@ -49,13 +50,14 @@ def compare(
         length: If ``x`` is not ``length``, the test lengths to plot; each is a series. None for the longest length that
             each run was tested on.
         path: Where to save the picture (.png, .pdf, .svg); None saves none.
+        labels: Other names for values, by what the legend calls them: ``{"mine:Fire": "FIRE"}``.
 
     Returns:
         The figure.
 
     Raises:
-        InputError: The table lacks the columns or lengths, they do not fit together, the runs belong to families that
-            do not share the metric, or the path cannot be written.
+        InputError: The table lacks the columns, lengths or labels, they do not fit together, the runs belong to
+            families that do not share the metric, or the path cannot be written.
 
     Example:
         >>> import synthlab
@@ -68,7 +70,7 @@ def compare(
     """
     from synthlab.analysis.panels import draw_comparison  # matplotlib is imported only for pictures
 
-    figure = draw_comparison(gather_points(table, metric, x, by, facet, length))
+    figure = draw_comparison(gather_points(table, metric, x, by, facet, length), labels)
     if path is not None:
         _save(figure, "path", Path(path))
     return figure
@@ -86,7 +88,7 @@ def _read(results: str, where: list[str] | None) -> Iterator[Part]:
     collection = Collection(Store(results), where)
     yield from collection.read()
     for line in collection.warnings():
-        tell(f"warning: {escape(line)}")
+        print_err(f"warning: {escape(line)}")
     if not collection.runs:
         raise InputError(f"results={results}: holds no runs" + (f" where {' '.join(where)}" if where else ""))
 
@@ -98,7 +100,7 @@ def _read_curves(results: str, where: list[str] | None) -> Iterator[Part]:
         found = runs.iloc[np.unique(places)]
         asked += found["id"][found["status"] == "finished"].tolist()
     records = Store(results).read_all(asked)
-    while part := list(islice(records, PART)):
+    while part := list(islice(records, PART_RUNS)):
         yield split(make_curve_table(part))
 
 
@@ -119,9 +121,12 @@ def _compare(argv: Sequence[str] | None) -> list[Path]:
     option("--facet", metavar="SETTINGS", help="one or two settings that define the panels")
     option("--length", metavar="LENGTHS", help="test lengths to plot, with commas (default: each run's longest)")
     option("--where", action="append", metavar="CONDITIONS", help="runs to plot: 'task=length,sum train_length>=20'")
+    option("--label", action="append", default=[], metavar="NAME=LABEL", help="another name: 'mine:Fire=FIRE, by me'")
     option("--out", default="compare.png", help="picture: .png, .pdf or .svg; its points are written to .points.csv")
     args = parser.parse_intermixed_args(argv)
     picture = Path(args.out)
+    if wrong := [label for label in args.label if "=" not in label]:
+        raise InputError(*(f"label={label}: must be NAME=LABEL" for label in wrong))
     runs = (_read_curves if args.x == STEP else _read)(args.results, args.where)
     comparison = gather_points(runs, args.metric, args.x, args.by, args.facet, args.length)
     data = picture.with_suffix(".points.csv")
@@ -130,7 +135,7 @@ def _compare(argv: Sequence[str] | None) -> list[Path]:
         data.write_text(comparison.csv(), encoding="utf-8")
     except OSError as error:
         raise InputError(f"out={picture}: cannot be written ({error.strerror})") from None
-    figure = draw_comparison(comparison)
+    figure = draw_comparison(comparison, dict(label.split("=", 1) for label in args.label))
     _save(figure, "out", picture)
     plt.close(figure)
     return [picture, data]
@@ -140,7 +145,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line: plot, and name the files; status 2, with one line for each problem, for bad input."""
     with exit_on_input_error():
         files = _compare(argv)
-    say("written:", *(f"  {file}" for file in files))
+    print_out("written:", *(f"  {file}" for file in files))
     sys.exit(0)
 
 

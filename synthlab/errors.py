@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 # Characters that steer a terminal, reorder or hide text, or cannot be written: controls, directions, half surrogates.
-STEERING = re.compile(
+CONTROL_CHARACTERS = re.compile(
     "[\x00-\x08\x0a-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
@@ -92,7 +92,7 @@ def require(extra: str, *packages: str, what: str) -> None:
 def describe_missing(what: str, package: str, extra: str) -> str:
     """Return the error line for ``what``, for which ``package`` of an ``extra`` is not installed."""
     is_wheel = (Path(__file__).parent / "conf").is_dir()  # a checkout has its configs beside the package
-    lab = "'synthlab" if is_wheel else "-e '."
+    lab = "'synthlab-lengths" if is_wheel else "-e '."
     return f"{what}: needs {package}; pip install {lab}[{extra}]'"
 
 
@@ -101,7 +101,7 @@ def escape(text: str) -> str:
 
     They are written as in Python's source: ``\n``, ``\x1b``, ``\u202e``.
     """
-    return STEERING.sub(lambda found: repr(found[0])[1:-1], text)
+    return CONTROL_CHARACTERS.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def _is_installed(package: str) -> bool:
@@ -113,7 +113,7 @@ def _is_installed(package: str) -> bool:
     return spec is not None and spec.origin is not None
 
 
-def is_of_memory(error: BaseException) -> bool:
+def is_memory_error(error: BaseException) -> bool:
     """Return True if an allocation failed: Python's MemoryError, or one of PyTorch's errors."""
     is_torch = type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error)
     return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and is_torch)
@@ -124,7 +124,7 @@ def format_error(error: BaseException) -> str:
 
     An error of a user's class begins with the setting that names it: ``encoding=mine:Mine: KeyError: 'name'``.
     """
-    if is_of_memory(error):
+    if is_memory_error(error):
         text = "MemoryError: there is not enough memory; a smaller model, batch or length takes less"
     else:
         text = f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def say(*lines: Any) -> None:
+def print_out(*lines: Any) -> None:
     """Print lines to standard output. A closed pipe (``| head``) or a full disk is ignored.
 
     Characters that steer a terminal are escaped, since texts may come from anybody's files; newlines are not.
@@ -19,8 +19,8 @@ def say(*lines: Any) -> None:
     _print(lines, sys.stdout)
 
 
-def tell(*lines: Any) -> None:
-    """Print lines to standard error, as ``say`` does to standard output."""
+def print_err(*lines: Any) -> None:
+    """Print lines to standard error, as ``print_out`` does to standard output."""
     _print(lines, sys.stderr)
 
 
@@ -43,3 +43,6 @@ def save_picture(figure: "Figure", field: str, path: str | os.PathLike[str] | No
     except (OSError, ValueError) as error:  # ValueError: an unknown format
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())
         raise InputError(f"{field}={path}: cannot be written ({reason})") from None
+
+
+say, tell = print_out, print_err  # their names until all callers have the new ones

@@ -14,14 +14,15 @@ TEAL, ROSE, FOREST, SAND = "#44AA99", "#CC6677", "#117733", "#DDCC77"
 BROWN, PLUM, NAVY, STEEL, MOSS = "#663300", "#AA4499", "#003366", "#6699CC", "#55591A"  # and of no scheme
 CORAL, SLATE, JADE, GOLD, CYAN = "#EE7766", "#556677", "#00A878", "#B8860B", "#0097A7"
 BRICK, LAVENDER, PINE, COPPER = "#A0402A", "#9080C0", "#2F5D50", "#B06A3B"
+CLAY, PEACH, INK, SEA, FERN, BERRY, KHAKI = "#C46210", "#F4A582", "#22406A", "#1B7F9C", "#5AAE61", "#C51B7D", "#8C8C3A"
 # Of maps: black and violets to wine, hues that the encodings on the same figure do not have.
 VIOLET, LILAC, MAGENTA, MAROON = "#5533CC", "#A583F0", "#AA2266", "#660022"
 MUSTARD, DARK, MIDNIGHT, ORCHID, SILVER = "#808000", "#555555", "#222266", "#DD55DD", "#999999"
 
 DOTS, DASHES, DASHDOT, LONG = (0, (1, 1.2)), (0, (4, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2))
 LINES, MARKERS = ("-", DASHES, DASHDOT, DOTS, LONG), "os^DvPX"
-QUIET = "0.35"  # the grey of notes
-RAMPS, LIGHTEST = ("cividis", "copper"), 0.76  # the colour maps of numbers, and how far into them the greatest lies
+NOTE_GREY = "0.35"  # the grey of notes
+RAMPS, RAMP_END = ("cividis", "copper"), 0.76  # the colour maps of numbers, and how far into them the greatest lies
 
 PIXELS, WIDTH = 96, 896  # of an inch of a page, and of its column
 # Text stays text in the PDF, and files depend neither on the time nor on chance.
@@ -69,4 +70,4 @@ def ramp(number: int, turn: int = 0) -> list[str]:
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
-    return [to_hex(colormaps[RAMPS[turn % len(RAMPS)]](LIGHTEST * k / max(number - 1, 1))) for k in range(number)]
+    return [to_hex(colormaps[RAMPS[turn % len(RAMPS)]](RAMP_END * k / max(number - 1, 1))) for k in range(number)]

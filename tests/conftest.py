@@ -37,7 +37,7 @@ def remember(compose: Callable[..., dict]) -> Callable[..., dict]:
     @wraps(compose)
     def remembered(overrides: list[str] = (), *given: object, **how: object) -> dict:
         asked = (*overrides, *given, *how.items())
-        if conf_files.own_folders or any(each.startswith("hydra.searchpath=") for each in overrides):
+        if conf_files.user_folders or any(each.startswith("hydra.searchpath=") for each in overrides):
             return compose(overrides, *given, **how)
         if asked not in kept:
             kept[asked] = compose(overrides, *given, **how)

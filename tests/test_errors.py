@@ -22,7 +22,7 @@ def test_a_missing_extra_is_named_with_and_without_a_checkout(monkeypatch, tmp_p
     assert describe_missing("tasks", "peft", "extend") == "tasks: needs peft; pip install -e '.[extend]'"
     (tmp_path / "conf").mkdir()  # as in a wheel
     monkeypatch.setattr("synthlab.errors.__file__", str(tmp_path / "errors.py"))
-    assert describe_missing("tasks", "peft", "extend") == "tasks: needs peft; pip install 'synthlab[extend]'"
+    assert describe_missing("tasks", "peft", "extend") == "tasks: needs peft; pip install 'synthlab-lengths[extend]'"
 
 
 @pytest.mark.parametrize(("module", "package", "extra"), [("bridge", "transformers", "lm"), ("lora", "peft", "extend")])

@@ -1,6 +1,7 @@
 """The wheel, which a user installs without a checkout, and the packages that it needs."""
 
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -70,6 +71,18 @@ def test_every_package_that_is_imported_is_named_in_pyproject():
             assert DISTRIBUTIONS.get(top, top) in known, f"{path}: {top}"
 
 
+def test_with_an_address_no_link_of_the_index_page_is_relative(monkeypatch):
+    monkeypatch.setenv("SYNTHLAB_ADDRESS", "https://example.org/lab")
+    metadata: dict = {}
+    hook = runpy.run_path(str(ROOT / "hatch_build.py"))["IndexPage"]
+    hook(str(ROOT), {}).update(metadata)
+    targets = set(re.findall(r"\]\(([^)]+)\)", metadata["readme"]["text"]))
+    assert not [target for target in targets if not target.startswith(("https://", "#"))]
+    assert "https://example.org/lab/raw/main/docs/answers.svg" in targets
+    assert "https://example.org/lab/blob/main/docs/tutorial.md" in targets
+    assert metadata["urls"]["Repository"] == "https://example.org/lab"
+
+
 @pytest.mark.slow
 def test_an_installed_wheel_trains_and_draws(installed, tmp_path):
     quick = ["protocol.steps=2", "protocol.batch=2", "evaluation.sequences=4", f"results={tmp_path}/results"]
@@ -99,4 +112,4 @@ def test_runs_need_no_extra(installed, tmp_path):
 def test_a_command_names_its_missing_extra(installed, tmp_path):
     done = python(installed, "synthlab", "theory", cwd=tmp_path, without=("sympy",))
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "error: synthlab theory: needs sympy; pip install 'synthlab[theory]'\n"
+    assert done.stderr == "error: synthlab theory: needs sympy; pip install 'synthlab-lengths[theory]'\n"

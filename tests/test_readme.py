@@ -60,6 +60,11 @@ def test_the_docs_have_at_most_18_pages():
     assert len({page.name for page in (ROOT / "docs").glob("*.md")} - copies) <= 18
 
 
+def test_the_docs_have_at_most_25_500_words():
+    """With the README, and without the page of tables."""
+    assert sum(len(page.read_text().split()) for page in pages() if page.parent != REFERENCE) <= 25_500
+
+
 @pytest.mark.parametrize("name", papers())
 def test_committed_verdicts_have_the_statements_of_their_claims(name):
     claims = {claim.name: claim.statement for claim in papers()[name]().claims.values()}

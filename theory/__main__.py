@@ -42,7 +42,7 @@ def task(raw: dict[str, Any], command: str) -> bool:
     These are tables, figures and pages. ``command`` is the command line. Returns False if a run diverged.
     """
     require("theory", "sympy", "mpmath", "latex2mathml", what="synthlab theory")
-    from synthlab.output import say
+    from synthlab.output import print_out
     from synthlab.storage.store import Store
     from synthlab.studies.report import left_out_lines
     from synthlab.sweeps.sweep import count_workers, ensure
@@ -66,7 +66,7 @@ def task(raw: dict[str, Any], command: str) -> bool:
     store.make_writable("theory")
 
     tables = {"ledger": results.ledger()}
-    say(*results.ledger_lines(tables["ledger"]), "", *results.closed_form_lines(), "")
+    print_out(*results.ledger_lines(tables["ledger"]), "", *results.closed_form_lines(), "")
     bound_runs = [language.BoundConfig.from_language(text, seed) for seed in range(settings.seeds)]
     bound_store = Store(f"{settings.results}/theorem1")
     tables["theorem1"] = language.bounds(ensure(bound_runs, bound_store))
@@ -85,7 +85,7 @@ def task(raw: dict[str, Any], command: str) -> bool:
     except OSError as error:
         raise InputError(f"{error.filename}: cannot be written ({error.strerror}); the runs are kept") from None
     lost = left_out_lines(records.values())
-    say(*results.training_lines(tables), "written:", *(f"  {file}" for file in files), *lost)
+    print_out(*results.training_lines(tables), "written:", *(f"  {file}" for file in files), *lost)
     return not lost
 
 

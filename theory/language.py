@@ -130,16 +130,14 @@ class BoundConfig(Run):
 
     results_version = 1
     MEASURES = MEASURES
-    SEEDS = ("seed",)
+    SEEDS, ORDER = ("seed",), ("family", "language", "model")
     default_task = answer = ""  # its language is no task
     family: Literal["theorem1"] = "theorem1"  # pyright: ignore[reportIncompatibleVariableOverride]  # see NumbersRun
     language: LanguageSettings
-    model: Member
-    encoding: Member
-    protocol: Protocol
-    train_length: Length
-    test_length: Length
-    seed: Seed
+    task: Member = Field({"name": ""})  # at their defaults, these are no part of a run
+    weight_seed: Seed = 0
+    data_seed: Seed = 0
+    test_seed: Seed = 0
 
     @classmethod
     def from_language(cls, language: LanguageSettings, seed: int) -> "BoundConfig":

@@ -15,6 +15,7 @@ from bokeh.models import (
     FixedTicker,
     GlyphRenderer,
     HoverTool,
+    Label,
     NumeralTickFormatter,
     Range1d,
 )
@@ -63,8 +64,9 @@ class CurvesChart:
         self.hover.renderers = [*self.hover.renderers, caught]
 
     def fit(self) -> None:
-        """Fit the axes to all curves."""
-        values = [value for curve, *_ in self.drawn.values() for value in curve.data_source.data["y"]]
+        """Fit the axes to all curves that are shown."""
+        shown = [curve.data_source.data["y"] for curve, *_ in self.drawn.values() if curve.visible]
+        values = [value for curve in shown for value in curve]
         values = [value for value in values if value > FLOOR and isfinite(value)] or [0.1]
         if self.scale == "log":  # up to 1 at least, so that small values look small
             low, high = log10(min(values)) - 0.3, max(log10(max(values)), 0) + 0.3
@@ -80,6 +82,11 @@ class CurvesChart:
         curve, _, marks = self.drawn[key]
         curve.glyph.line_alpha = alpha
         marks.glyph.fill_alpha = marks.glyph.line_alpha = alpha
+
+    def show(self, key: Any, shown: bool) -> None:
+        """Show or hide a curve."""
+        for each in self.drawn[key]:
+            each.visible = shown
 
     def remove(self, key: Any) -> None:
         """Remove a curve."""
@@ -110,6 +117,10 @@ class ErrorChart:
             shade = BoxAnnotation(left=0.5, fill_color=SHADE, fill_alpha=0.15, level="underlay")
             each.figure.add_layout(shade)
             self.shades.append(shade)
+        style = {"text_align": "center", "text_font_size": "18px", "text_color": INK, "y": 90, "y_units": "screen"}
+        self.hints = [Label(**style, x=0, text="") for _ in self.charts]
+        for each, hint in zip(self.charts.values(), self.hints, strict=True):
+            each.figure.add_layout(hint)
         self.show("log")
 
     def show(self, scale: str) -> None:
@@ -117,12 +128,18 @@ class ErrorChart:
         for name, each in self.charts.items():
             each.figure.visible = name == scale
 
+    def give_hint(self, text: str) -> None:
+        """Write a text into the chart; an empty one removes it."""
+        for hint in self.hints:
+            hint.text = text
+
     def stage(self, train_length: int, test_length: int) -> None:
         """Shade the training lengths, and fit the axis to the test lengths."""
         for shade in self.shades:
             shade.right = train_length + 0.5
-        for each in self.charts.values():
+        for each, hint in zip(self.charts.values(), self.hints, strict=True):
             each.figure.x_range.start, each.figure.x_range.end = 0.5, test_length + 0.5
+            hint.x = (train_length + test_length) / 2
 
 
 class OutputsChart:

@@ -9,12 +9,13 @@ import json
 import lzma
 import multiprocessing
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from multiprocessing.pool import Pool
 from pathlib import Path
 from typing import NamedTuple
 
 import experiments.long_short_alignment.scalar  # noqa: F401  # a family of the reference
-from experiments.bench.probes import STEPS, BenchRow, models_an_hour, repeat_seeds, time_ensemble
+from experiments.bench.probes import STEPS, BenchRow, Timing, models_an_hour, repeat_seeds, time_ensemble
 from synthlab.runs.composition import compose
 from synthlab.runs.run import Run, config_of, resolve
 from synthlab.training import graphs
@@ -28,15 +29,15 @@ class Shape(NamedTuple):
 
     overrides: list[str]
     captured: tuple[int, ...]
-    compiled: int
+    compiled: tuple[int, ...]
     at_once: int | None
 
 
 SHAPES = {
-    "default model": Shape(["task=length", "outrep=reciprocal"], (1, 512, 2496, 8192), 8192, 30),
-    "width 64, two layers": Shape(["task=length", "model.width=64", "model.depth=2"], (1, 512), 512, None),
-    "language model": Shape(["task=text"], (1, 32, 128), 128, 5),
-    "copy": Shape(["task=copy"], (1, 64, 156), 156, 5),
+    "default model": Shape(["task=length", "outrep=reciprocal"], (1, 512, 2496), (1, 512, 2496, 8192), 30),
+    "width 64, two layers": Shape(["task=length", "model.width=64", "model.depth=2"], (1, 512), (512,), None),
+    "language model": Shape(["task=text"], (1, 32, 128), (128,), 5),
+    "copy": Shape(["task=copy"], (1, 64, 156), (156,), 5),
 }
 
 
@@ -47,11 +48,13 @@ def measure(
     first, *_ = shapes.values()
     time_ensemble(_make_configs(first, 1), steps, device)  # the first run of a process takes longer
     for name, shape in shapes.items():
-        for models in shape.captured:
-            yield time_training(name, shape, models, False, steps, device)
-        yield time_training(name, shape, shape.compiled, True, steps, device)
-    yield from time_at_once(shapes, processes, steps, device)
-    yield from time_reference(share, steps, device)
+        for compiled, sizes in ((False, shape.captured), (True, shape.compiled)):
+            for models in sizes:
+                yield time_training(name, shape, models, compiled, steps, device)
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        pool.starmap(_train_alone, [(first, 1, steps, device)] * processes)  # a warm-up
+        yield from time_at_once(pool, processes, shapes, steps, device)
+        yield from time_reference(pool, processes, share, steps, device)
 
 
 def time_training(name: str, shape: Shape, models: int, compiled: bool, steps: int, device: str) -> BenchRow:
@@ -67,29 +70,28 @@ def time_training(name: str, shape: Shape, models: int, compiled: bool, steps: i
     return BenchRow(measure, f"{hour:,.0f}", "", details, numbers | found._asdict())
 
 
-def time_at_once(shapes: Mapping[str, Shape], processes: int, steps: int, device: str) -> Iterator[BenchRow]:
+def time_at_once(
+    pool: Pool, processes: int, shapes: Mapping[str, Shape], steps: int, device: str
+) -> Iterator[BenchRow]:
     """Measure one ensemble of each shape, and as many at once as there are processes."""
-    with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        pool.starmap(_train_alone, [(next(iter(shapes.values())), 1, steps, device)] * processes)  # a warm-up
-        for name, shape in shapes.items():
-            if shape.at_once is None:
-                continue
-            arguments = (shape, shape.at_once, steps, device)
-            alone, together = (
-                sum(pool.starmap(_train_alone, [arguments] * count, chunksize=1)) for count in (1, processes)
-            )
-            yield BenchRow(
-                f"GPU: {name}, {shape.at_once} at a time in each of {processes} processes",
-                f"{together:,.0f}",
-                "",
-                f"models an hour; {alone:,.0f} in one process",
-                {"models": shape.at_once, "processes": processes, "models_an_hour": together, "alone": alone},
-            )
+    for name, shape in shapes.items():
+        if shape.at_once is None:
+            continue
+        arguments = (shape, shape.at_once, steps, device)
+        alone, together = (
+            sum(pool.starmap(_train_alone, [arguments] * count, chunksize=1)) for count in (1, processes)
+        )
+        yield BenchRow(
+            f"GPU: {name}, {shape.at_once} at a time in each of {processes} processes",
+            f"{together:,.0f}",
+            "",
+            f"models an hour; {alone:,.0f} in one process",
+            {"models": shape.at_once, "processes": processes, "models_an_hour": together, "alone": alone},
+        )
 
 
-def time_reference(share: int, steps: int, device: str) -> Iterator[BenchRow]:
+def time_reference(pool: Pool, processes: int, share: int, steps: int, device: str) -> Iterator[BenchRow]:
     """Measure one of ``share`` ensembles of the reference, for each family, and estimate the time of all."""
-    graphs.PAYS = float("inf")
     with lzma.open(REFERENCE, "rt", encoding="utf-8") as lines:
         settings = [json.loads(line)[1] for line in lines]
     for each in settings:
@@ -99,17 +101,19 @@ def time_reference(share: int, steps: int, device: str) -> Iterator[BenchRow]:
     for ensemble in plan_ensembles([config_of(each) for each in settings], 1, device):
         families[ensemble[0].family].append(ensemble)
     for family, ensembles in families.items():
-        found = [time_ensemble(ensemble, steps, device) for ensemble in ensembles[share // 2 :: share]]
-        # Ensembles differ in their steps most of all.
+        timed = ensembles[share // 2 :: share]
+        found = pool.starmap(_time_captured, [(ensemble, steps, device) for ensemble in timed], chunksize=1)
+        # Ensembles differ in their steps most of all. The processes share the ensembles, and each other's delays.
         training = sum(ensemble[0].steps for ensemble in ensembles) * sum(each.step for each in found) / len(found)
         fixed = len(ensembles) * sum(each.begin + each.test for each in found) / len(found)
+        training, fixed = training / processes, fixed / processes
         counts = {"runs": sum(map(len, ensembles)), "ensembles": len(ensembles), "timed": len(found)}
         yield BenchRow(
-            f"GPU: the reference's {counts['runs']:,} runs of the family {family}",
+            f"GPU: the reference's {counts['runs']:,} runs of the family {family}, by {processes} processes",
             f"{(training + fixed) / 60:.0f} min",
             "",
             f"{training / 60:.0f} to train, {fixed / 60:.0f} to begin and test; by {len(found)} of {len(ensembles)}",
-            counts | {"training": training, "beginning_and_testing": fixed},
+            counts | {"processes": processes, "training": training, "beginning_and_testing": fixed},
         )
 
 
@@ -121,3 +125,8 @@ def _train_alone(shape: Shape, models: int, steps: int, device: str) -> float:
     """Return the models an hour of one process."""
     configs = _make_configs(shape, models)
     return models_an_hour(configs[0], models, time_ensemble(configs, steps, device).step)
+
+
+def _time_captured(ensemble: Sequence[Run], steps: int, device: str) -> Timing:
+    graphs.PAYS = float("inf")
+    return time_ensemble(ensemble, steps, device)

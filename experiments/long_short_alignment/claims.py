@@ -7,12 +7,14 @@ import pandas as pd
 from experiments.long_short_alignment.arms import by_depth
 from experiments.long_short_alignment.checks import checks, effects, recall_checks, recall_gains
 from experiments.long_short_alignment.correlation_claims import CORRELATIONS
+from experiments.long_short_alignment.drawn_encodings.claims import DRAWN
 from experiments.long_short_alignment.extension_claims import EXTENSIONS
 from synthlab.studies.checks import Check
 from synthlab.studies.verdicts import Claims
 
-# The claims on predictors of the loss or error, those on context extension, and those that follow.
-CLAIMS = Claims[pd.DataFrame](CORRELATIONS | EXTENSIONS)
+# The claims on predictors of the loss or error, those on context extension, those on drawn encodings, and those that
+# follow.
+CLAIMS = Claims[pd.DataFrame](CORRELATIONS | EXTENSIONS | DRAWN)
 claim = CLAIMS.claim
 BEYOND = "change of the loss after 3 to 4 training lengths, nats"
 MODERATE, STRONG = ("alpha 0.1", "alpha 0.3"), ("alpha 0.5", "alpha 1")

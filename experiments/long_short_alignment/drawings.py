@@ -34,7 +34,7 @@ class Scatter(Drawing):
         for name, rows in drawn.groupby("series", sort=False):
             style = styles[str(name)]
             look: dict[str, Any] = {"color": style.colour, "label": style.label, "mfc": "none", "markersize": 5}
-            axes.plot(rows[self.x], rows[self.y], style.marker, **look)
+            axes.plot(rows[self.x], rows[self.y], linestyle="none", marker=style.marker, **look)
         axes.set_xlabel(fill(self.labels[self.x], LETTERS))
         axes.set_ylabel(fill(self.labels[self.y], LETTERS))
 

@@ -5,9 +5,11 @@ from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 import pandas as pd
-from pydantic import PositiveFloat
+from pydantic import PositiveFloat, model_validator
 
 from experiments.long_short_alignment.analyses import Analysis, ByContext, ByDepth, Compute, Effect, Plain
+from experiments.long_short_alignment.drawn_encodings.analysis import OnNumbers, OnTexts
+from experiments.long_short_alignment.drawn_encodings.draw import draw_encodings
 from experiments.long_short_alignment.predictions import Correlations, Scalar
 from experiments.long_short_alignment.predictors import Predictors
 from experiments.long_short_alignment.run_table import Named, read_variant, summarize_runs
@@ -23,19 +25,27 @@ from synthlab.studies.study import Plan, Results, Seeds, Study
 
 OF_MODELS = {"correlations": Correlations, "predictors": Predictors, "scalar": Scalar}
 OF_ARMS = {"effect": Effect, "compute": Compute, "by_context": ByContext, "by_depth": ByDepth, "plain": Plain}
-ANALYSES = Registry("analysis", Analysis, {**OF_MODELS, **OF_ARMS})
+OF_ENCODINGS = {"texts": OnTexts, "numbers": OnNumbers}
+ANALYSES = Registry("analysis", Analysis, {**OF_MODELS, **OF_ARMS, **OF_ENCODINGS})
 
 
 class AlignmentStudy(Grid, Study):
     """A grid of models whose runs make one table, and the ``analysis`` of that table.
 
-    The analysis defines the meaning of ``fit``.
+    The analysis defines the meaning of ``fit``. ``drawn`` has the arguments of ``draw_encodings``, whose encodings are
+    the arms.
     """
 
     task: ClassVar[str] = "text"
     seeds: Seeds = 3
     fit: PositiveFloat | None = None
+    drawn: dict[str, int] | None = None
     analysis: Annotated[dict[str, Any], NameOrMember]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _draw_arms(cls, given: dict[str, Any]) -> dict[str, Any]:
+        return given | {"arms": draw_encodings(**given["drawn"])} if given.get("drawn") else given
 
     @property
     def grids(self) -> Mapping[str, Grid]:

@@ -6,13 +6,14 @@ which is its absolute encoding; and, from us, ``rope``, on whole heads, and ``t5
 
 import pandas as pd
 
+from experiments.nope.miniature import MINIATURE
 from experiments.sequences import checks
 from experiments.sequences.alignment import alignment_claims
 from experiments.sequences.ranks import check_above
 from synthlab.studies.checks import Check
 from synthlab.studies.verdicts import Claims
 
-CLAIMS = Claims[pd.DataFrame]()
+CLAIMS = Claims[pd.DataFrame](MINIATURE)
 claim = CLAIMS.claim
 alignment_claims(CLAIMS)
 

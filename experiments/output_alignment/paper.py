@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from experiments import committed_verdicts
-from experiments.output_alignment import choosing_claims, mechanism, message, readout, training_claims
+from experiments.output_alignment import choosing_claims, counting, mechanism, message, readout, training_claims
 from experiments.output_alignment.claims import CLAIMS
 from experiments.output_alignment.figures import NumberFigure
 from synthlab.studies.report import About
@@ -37,5 +37,5 @@ def blocks(folder: Path) -> dict[str, Rows]:
     }
 
 
-EVERY = CLAIMS | mechanism.CLAIMS | readout.CLAIMS | choosing_claims.CLAIMS | training_claims.CLAIMS
+EVERY = CLAIMS | mechanism.CLAIMS | readout.CLAIMS | choosing_claims.CLAIMS | training_claims.CLAIMS | counting.CLAIMS
 PAPER = Paper("output_alignment", ABOUT, NumberFigure, EVERY, between="", blocks=blocks, message=message.draw)

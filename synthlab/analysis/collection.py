@@ -18,7 +18,7 @@ from synthlab.runs.run import run_type
 from synthlab.storage.records import COLUMNS, SEEDS, flatten
 from synthlab.storage.store import Store
 
-PART = 2048  # number of runs in memory at a time
+PART_RUNS = 2048  # number of runs in memory at a time
 # Columns before and after the settings; metrics are last.
 FIRST, LAST = ("id", "family", "status", "weights", "tag", *ENVIRONMENT), ("diverged_at", "length")
 TYPES = dict.fromkeys(FIRST, "string") | {"weights": "boolean"}
@@ -139,10 +139,10 @@ class Collection:
                 yield family, rows
 
     def _batches(self) -> Iterator[pa.Table]:
-        """Yield the rows of several files at once, up to ``PART`` if they have one schema."""
+        """Yield the rows of several files at once, up to ``PART_RUNS`` if they have one schema."""
         held: list[pa.Table] = []
         for _, rows in self._present([*COLUMNS, "metrics"], Counter()):
-            if held and (held[0].schema != rows.schema or sum(map(len, held)) + len(rows) > PART):
+            if held and (held[0].schema != rows.schema or sum(map(len, held)) + len(rows) > PART_RUNS):
                 yield pa.concat_tables(held)
                 held = []
             held.append(rows)

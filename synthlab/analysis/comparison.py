@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from synthlab.analysis.collection import Part
-from synthlab.analysis.gathering import Gathered, is_numeric, text_of
+from synthlab.analysis.gathering import MetricValues, is_numeric, text_of
 from synthlab.analysis.series import Settings, member_styles
 from synthlab.analysis.tables import (
     HORIZON,
@@ -17,7 +17,7 @@ from synthlab.analysis.tables import (
     families_of,
     find_varying,
     groups_of_families,
-    mark_followers,
+    mark_equal_seeds,
     metric_of,
     primary_of,
 )
@@ -26,7 +26,7 @@ from synthlab.metrics import Metric
 from synthlab.runs.registry import describe_unknown, show
 from synthlab.runs.run import Run
 
-NEEDED = ("id", "family", "status", "train_length", "seed", "length")
+REQUIRED_COLUMNS = ("id", "family", "status", "train_length", "seed", "length")
 MOST_SERIES, MOST_PANELS = 35, 24  # the most series with distinct styles, and the most panels
 
 Names = str | Sequence[str] | None
@@ -68,7 +68,7 @@ def gather_points(
     """
     by, facet = _names(by), _names(facet) or []
     lengths = sorted({number for _, number in _read_lengths(length)})
-    known = Gathered(metric, x, [*(by or []), *facet], lengths)
+    known = MetricValues(metric, x, [*(by or []), *facet], lengths)
     for part in [split(table)] if isinstance(table, pd.DataFrame) else table:
         known.add(part)
     runs = known.runs
@@ -153,7 +153,7 @@ def _read_lengths(length: Lengths) -> list[tuple[Any, float]]:
 
 
 def _check_request(
-    known: Gathered,
+    known: MetricValues,
     families: list[type[Run]],
     metric: str,
     x: str,
@@ -164,7 +164,7 @@ def _check_request(
     """Raise InputError with a line for each unknown or unsuitable name or length."""
     metrics = {name for family in families for name in family.measures().metrics}
     numeric = sorted(known.numeric.items(), key=lambda item: item[0] == HORIZON)
-    measures = [name for name, filled in numeric if name not in NEEDED and (filled or name in metrics)]
+    measures = [name for name, filled in numeric if name not in REQUIRED_COLUMNS and (filled or name in metrics)]
     columns = ["length", *[STEP] * (STEP in known.numeric), *known.settings]
     fields = [("x", x), *(("by", name) for name in by), *(("facet", name) for name in facet)]
     lines = [] if metric in measures else [describe_unknown("metric", metric, measures)]
@@ -185,7 +185,7 @@ def _check_request(
 
 
 def _aggregate(
-    known: Gathered, kept: np.ndarray, settings: pd.DataFrame, named: list[str], x: str, unnamed: list[str]
+    known: MetricValues, kept: np.ndarray, settings: pd.DataFrame, named: list[str], x: str, unnamed: list[str]
 ) -> pd.DataFrame:
     """Return the points: the median and range of the values of runs that agree in ``named`` and ``x``.
 
@@ -197,8 +197,8 @@ def _aggregate(
         x: The variable of the x-axis.
         unnamed: The other settings that differ. For each point, ``pooled`` names those that differ between its runs.
     """
-    told = mark_followers(settings)
-    labels = {name: told[name].astype(object).map(text_of).astype(str) for name in named if name not in known.axes}
+    lines = mark_equal_seeds(settings)
+    labels = {name: lines[name].astype(object).map(text_of).astype(str) for name in named if name not in known.axes}
     if x not in known.axes:
         labels[x] = settings[x] if is_numeric(settings[x]) else settings[x].astype(str)
     labels = pd.DataFrame(labels, index=settings.index).reset_index(drop=True)
@@ -249,7 +249,7 @@ def _series(by: list[str], values: Iterable[str], groups: list[str]) -> str:
 
 def check_table(field: str, table: pd.DataFrame) -> None:
     """Raise InputError unless ``table`` is a table of runs."""
-    missing = [column for column in NEEDED if column not in table]
+    missing = [column for column in REQUIRED_COLUMNS if column not in table]
     if missing:
         lacks = f"has no column {', '.join(missing)}; write it with synthlab collect"
         raise InputError(f"{field}: must be a table of runs, but {lacks}")

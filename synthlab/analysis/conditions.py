@@ -11,8 +11,8 @@ import pandas as pd
 from synthlab.errors import InputError
 from synthlab.runs.registry import did_you_mean, show
 
-COMPARED = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
-OPERATORS = ("=", "!=", *COMPARED)
+COMPARISONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
+OPERATORS = ("=", "!=", *COMPARISONS)
 Where = str | Iterable[str] | Mapping[str, Any] | None
 
 
@@ -36,7 +36,7 @@ class Condition(NamedTuple):
             numbers = [] if number is None else [float(text) for text in self.values if _number(text) is not None]
             equal = to_text(value) in self.values or number in numbers
             return equal == (self.operator == "=")
-        return number is not None and COMPARED[self.operator](number, float(self.values[0]))
+        return number is not None and COMPARISONS[self.operator](number, float(self.values[0]))
 
     def mask(self, column: pd.Series) -> np.ndarray:
         """Return, for each row, True if ``column`` fulfils the condition."""
@@ -68,7 +68,7 @@ def _condition(word: str) -> Condition:
         raise InputError(f"where={show(word)}: cannot be read; write column=value, with {' '.join(OPERATORS)}")
     column, sign, text = match.groups()
     values = tuple(text.split(","))
-    if sign in COMPARED and (len(values) > 1 or _number(text) is None):
+    if sign in COMPARISONS and (len(values) > 1 or _number(text) is None):
         raise InputError(f"where={show(word)}: {sign} takes one number")
     return Condition(column, sign, values)
 

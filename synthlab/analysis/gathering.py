@@ -17,7 +17,7 @@ from synthlab.analysis.tables import HORIZON, STEP, TRAINING_LOSS, families_of, 
 from synthlab.runs.run import Run
 
 
-class Gathered:
+class MetricValues:
     """The finished runs of tables, and their values of one metric, at the lengths that are asked for.
 
     First ``add`` every part, then read the attributes.

@@ -14,28 +14,37 @@ from synthlab.analysis.gathering import is_numeric, text_of
 from synthlab.analysis.plotting import LETTER, Drawing, Drawn, draw_curves, draw_intervals, draw_lines, draw_sheet
 from synthlab.analysis.plotting import wrap_label as wrap
 from synthlab.analysis.series import SYMBOLS, name_setting
+from synthlab.errors import InputError
+from synthlab.runs.registry import describe_unknown
 from synthlab.styles import RC, Style
 
-MOST_TICKS = 8  # the most values of a setting that are ticks
-ROOM = 3.5  # inches for the names of settings below a panel
+MAX_TICKS = 8  # the most values of a setting that are ticks
+LABEL_INCHES = 3.5  # inches for the names of settings below a panel
 
 
-def draw_comparison(comparison: Comparison) -> Figure:
-    """Return the figure of a comparison: a panel for each combination of its facets, with remarks below."""
+def draw_comparison(comparison: Comparison, labels: Mapping[str, str] | None = None) -> Figure:
+    """Return the figure of a comparison: a panel for each combination of its facets, with remarks below.
+
+    ``labels`` gives other names to values, by what the figure calls them. Raises InputError for one that it lacks.
+    """
     import matplotlib.pyplot as plt
 
     points, facet = comparison.points, comparison.facet
     shared = _is_comparable(comparison)
     remarks = comparison.remarks + ["each panel has its own scale"] * (not shared)
-    drawing = Points(comparison._replace(remarks=remarks))
+    drawing = Points(comparison._replace(remarks=remarks), labels or {})
     panels = []
     for values in product(*(sort_texts(points[column]) for column in facet)):
-        title = ", ".join(map(_name_setting, facet, values))
+        title = drawing.rename(", ".join(map(_name_setting, facet, values)))
         rows = points[(points[facet] == list(values)).all(axis="columns")]
         panels.append(Drawn(title, drawing, rows, comparison.series))
     columns = points[facet[1]].nunique() if len(facet) == 2 else 2 if len(panels) == 4 else min(3, len(panels))
     with plt.rc_context(RC):
-        return draw_sheet("", panels, columns, plt.figure(), sharex=True, sharey=shared)
+        figure = draw_sheet("", panels, columns, plt.figure(), sharex=True, sharey=shared)
+    if unknown := [name for name in drawing.labels if name not in drawing.named]:
+        plt.close(figure)
+        raise InputError(*(describe_unknown("label", name, sorted(drawing.named)) for name in unknown))
+    return figure
 
 
 class Points(Drawing):
@@ -43,12 +52,14 @@ class Points(Drawing):
 
     empty = "no runs"
 
-    def __init__(self, comparison: Comparison):
-        self.asked = comparison
+    def __init__(self, comparison: Comparison, labels: Mapping[str, str]):
+        self.asked, self.labels = comparison, labels
+        self.named: set[str] = set()  # what ``rename`` was asked for
         self.names = [] if is_numeric(comparison.points[comparison.x]) else sort_texts(comparison.points[comparison.x])
 
     def paint(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style]) -> None:
         metric, x, at = self.asked.measured, self.asked.x, self.asked.at
+        styles = {name: style._replace(label=self.rename(style.label)) for name, style in styles.items()}
         if x == "length":
             draw_curves(axes, drawn.astype({"train_length": int}), metric, styles)
         elif self.names:
@@ -68,6 +79,12 @@ class Points(Drawing):
             axes.set_yscale("log")
         axes.set_ylabel(wrap(metric.label, 32) + (f"\nat length {at}" if at else ""))
 
+    def rename(self, text: str) -> str:
+        """Return the text of a legend, title or tick with the labels of its parts: ``RoPE``, ``task = mean``."""
+        names = [part.rpartition(" = ") for part in text.split(", ")]
+        self.named |= {value for _, _, value in names}
+        return ", ".join(self.labels.get(value, f"{key}{equals}{value}") for key, equals, value in names)
+
     def note(self, drawn: pd.DataFrame) -> str:
         return "; ".join(self.asked.remarks)
 
@@ -79,15 +96,15 @@ class Points(Drawing):
             return
         axes.set_xlabel(SYMBOLS.get(x, x))
         if self.names:
-            labels = [wrap(_name_setting(x, name).removeprefix(f"{x} = "), 24) for name in self.names]
-            turned = LETTER * sum(map(len, labels)) > ROOM
+            labels = [wrap(self.rename(_name_setting(x, name).removeprefix(f"{x} = ")), 24) for name in self.names]
+            turned = LETTER * sum(map(len, labels)) > LABEL_INCHES
             axes.set_xlim(-0.5, len(labels) - 0.5)
             axes.set_xticks(range(len(labels)), labels, **({"rotation": 30, "ha": "right"} if turned else {}))
             return
         values = np.sort(points[x].unique()).astype(float)
         if values[0] > 0 and values[-1] > 20 * values[0]:
             axes.set_xscale("log")
-        if len(values) <= MOST_TICKS:
+        if len(values) <= MAX_TICKS:
             axes.set_xticks(values, [text_of(value) if len(text_of(value)) < 7 else f"{value:.2g}" for value in values])
             axes.set_xticks([], minor=True)
 

@@ -21,16 +21,17 @@ from matplotlib.patches import Rectangle
 
 from synthlab.analysis.series import Settings, style_series
 from synthlab.metrics import Metric
-from synthlab.styles import PIXELS, QUIET, RC, WIDTH, Style
+from synthlab.styles import NOTE_GREY, PIXELS, RC, WIDTH, Style
 
 # All in inches. A sheet is as wide as a page shows it, so that a point of its text is a point on the page.
 PAGE, NARROW = WIDTH / PIXELS, 6.5
 HEIGHT, HEIGHT_OF_MANY = 3.3, 2.2
-MANY = 12  # panels that two columns of a sheet have room for
+SHEET_PANELS = 12  # panels that two columns of a sheet have room for
 TITLE, LETTER_OF_TITLE = 0.3, 0.09
-FULL = 0.92  # of the width, that a legend may take: letters are a little wider at other densities
+LEGEND_SHARE = 0.92  # of the width, that a legend may take: letters are a little wider at other densities
 LINE, LETTER = 0.15, 0.055  # of a note's text
-NO_MOMENT: dict[str, Any] = {"CreationDate": None, "Producer": None, "Creator": None}  # PDFs do not depend on the time
+# PDFs do not depend on the time
+PDF_METADATA: dict[str, Any] = {"CreationDate": None, "Producer": None, "Creator": None}
 
 
 class Drawing(ABC):
@@ -180,7 +181,7 @@ def draw_cells(
         look: dict[str, Any] = {"color": "black" if is_light else "white"}
         if hatched is not None and hatched[i, j]:
             axes.add_patch(Rectangle((j, i), 1, 1, facecolor="0.95", hatch="////", edgecolor="0.7", lw=0))
-            look = {"color": QUIET, "bbox": {"facecolor": "0.95", "edgecolor": "none", "pad": 0.6}}
+            look = {"color": NOTE_GREY, "bbox": {"facecolor": "0.95", "edgecolor": "none", "pad": 0.6}}
         if bold is not None and bold[i, j]:
             look["fontweight"] = "bold"
         axes.text(j + 0.5, i + 0.5, texts[i][j], ha="center", va="center", fontsize="small", **look)
@@ -207,7 +208,7 @@ def draw_sheet(
 
     ``shared`` are arguments of ``Figure.subplots``.
     """
-    columns = columns or min(2 if len(panels) <= MANY else 4, len(panels))
+    columns = columns or min(2 if len(panels) <= SHEET_PANELS else 4, len(panels))
     rows, width = -(-len(panels) // columns), PAGE if columns > 1 else NARROW
     height = HEIGHT_OF_MANY if columns > 2 else HEIGHT * max(panel.plot.height for panel in panels)
     figure = figure or Figure()
@@ -243,7 +244,7 @@ def add_legend(figure: Figure, note: str = "", title: str = "") -> None:
     look |= {"title": title or None, "title_fontsize": "large", "loc": "outside upper center"}
     for columns in range(len(entries) if len(entries) > 1 else 0, 0, -1):
         legend = figure.legend(list(entries.values()), list(entries), ncols=columns, **look)
-        if columns == 1 or legend.get_window_extent().width < FULL * width * figure.dpi:
+        if columns == 1 or legend.get_window_extent().width < LEGEND_SHARE * width * figure.dpi:
             height += legend.get_window_extent().height / figure.dpi + 0.1
             break
         legend.remove()
@@ -252,7 +253,7 @@ def add_legend(figure: Figure, note: str = "", title: str = "") -> None:
             figure.suptitle(title, fontsize="large")
             height += TITLE
     if note:
-        text = figure.supxlabel(wrap_label(note, int(width / LETTER)), fontsize="small", color=QUIET)
+        text = figure.supxlabel(wrap_label(note, int(width / LETTER)), fontsize="small", color=NOTE_GREY)
         height += LINE * (1 + text.get_text().count("\n")) + 0.1
     figure.set_size_inches(width, height)
 
@@ -262,7 +263,7 @@ def save_sheet(folder: Path, name: str, title: str, panels: Sequence[Drawn]) -> 
     """Save panels as one picture, in a PDF and a PNG; return the two."""
     figure = draw_sheet(title, panels)
     files = [folder / f"{name}.pdf", folder / f"{name}.png"]
-    for file, metadata in zip(files, (NO_MOMENT, {"Software": None}), strict=True):
+    for file, metadata in zip(files, (PDF_METADATA, {"Software": None}), strict=True):
         figure.savefig(file, metadata=metadata)
         figure.set_layout_engine("none")  # both files share the first one's layout
     return files

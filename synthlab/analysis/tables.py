@@ -65,7 +65,7 @@ def find_varying(table: pd.DataFrame) -> list[str]:
     families = families_of(table) if "family" in table else None
     settings = [c for c in table.columns if c != "seed" and (families is None or is_setting(families, c))]
     differing = [column for column in settings if count_distinct(table[column]) > 1]
-    return [column for column in differing if not (_follows_from_name(table, column) or follows_seed(table, column))]
+    return [column for column in differing if not (_depends_on_name(table, column) or follows_seed(table, column))]
 
 
 def label_series(table: pd.DataFrame) -> pd.Series:
@@ -74,7 +74,7 @@ def label_series(table: pd.DataFrame) -> pd.Series:
     This is ``rope`` if only the encoding differs, else ``encoding=rope outrep=rsqrt``; the task's name if nothing
     differs.
     """
-    columns, table = find_varying(table), mark_followers(table)
+    columns, table = find_varying(table), mark_equal_seeds(table)
     if not columns:
         return table["task" if "task" in table else "family"]
     if len(columns) == 1 and columns[0] in groups_of_families(families_of(table)):
@@ -87,7 +87,7 @@ def label_series(table: pd.DataFrame) -> pd.Series:
 def describe_series(table: pd.DataFrame) -> Mapping[str, Mapping[Any, Any]]:
     """Return the settings that distinguish each series of ``label_series``, by its name."""
     columns = find_varying(table) or ["task" if "task" in table else "family"]
-    settings = mark_followers(table)[columns].astype(object).where(table[columns].notna(), None)
+    settings = mark_equal_seeds(table)[columns].astype(object).where(table[columns].notna(), None)
     return dict(zip(label_series(table), settings.to_dict("records"), strict=True))
 
 
@@ -139,7 +139,7 @@ def count_distinct(column: pd.Series) -> int:
     return column.map(to_text).nunique()
 
 
-def _follows_from_name(table: pd.DataFrame, column: str) -> bool:
+def _depends_on_name(table: pd.DataFrame, column: str) -> bool:
     group = column.split(".")[0]
     by = ["task", group] if column == "outrep.shift" else [group]
     if column == group or not {*by} <= {*table.columns}:
@@ -158,7 +158,7 @@ def follows_seed(table: pd.DataFrame, column: str) -> bool:
     return bool((own.isna() | (own == seed)).all())
 
 
-def mark_followers(table: pd.DataFrame) -> pd.DataFrame:
+def mark_equal_seeds(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table with the word ``seed`` for each seed that follows ``seed``, in columns with other seeds.
 
     A record does not tell which do: both are numbers. A value that equals ``seed`` and occurs under no other ``seed``

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from synthlab.errors import InputError
-from synthlab.output import tell
+from synthlab.output import print_err
 
 
 class Parser(argparse.ArgumentParser):
@@ -19,7 +19,7 @@ class Parser(argparse.ArgumentParser):
 
 def refuse(*lines: str) -> NoReturn:
     """Print a line for each problem with the input, and end the command with status 2."""
-    tell(*(f"error: {line}" for line in InputError(*lines).lines))
+    print_err(*(f"error: {line}" for line in InputError(*lines).lines))
     sys.exit(2)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from synthlab.cli.arguments import Parser, exit_on_input_error
 from synthlab.errors import InputError, format_error
-from synthlab.output import say
+from synthlab.output import print_out
 from synthlab.runs.conf_files import families, run_type, tasks_of
 from synthlab.runs.registry import find_class
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from synthlab.runs.run import Run
 
 # The training that a class is tried in: a few steps, with settings that the command line may replace.
-SHORT = ("protocol.steps=4", "protocol.batch=4", "protocol.record_every=2", "protocol.warmup=0.0")
+SHORT_TRAINING = ("protocol.steps=4", "protocol.batch=4", "protocol.record_every=2", "protocol.warmup=0.0")
 
 
 def find_groups(made: Any) -> dict[str, str]:
@@ -52,7 +52,7 @@ def measure_laws(config: "Run") -> "Iterator[Law]":
     with use_one_thread():
         alone = train(0)
         yield Law("", "the same seed trains the same model", differ(alone, train(0)), 0.0)
-        if not config.protocol.has_own_optimizer:
+        if not config.protocol.has_user_optimizer:
             yield Law("", "beside another model it trains as it does alone", differ(alone, train(0, 1)))
     yield Law("", "all parameters are numbers after training", float(not alone.isfinite().all()), 0.0)
 
@@ -78,7 +78,7 @@ def check(name: str, settings: Sequence[str]) -> Iterator[tuple[str, bool]]:
         for task in given or [f"task={each}" for each in tasks]:
             choice = [task] if group == "task" else [task, f"{group}={name}"]
             try:
-                config = resolve(compose([*choice, *SHORT, *settings]))
+                config = resolve(compose([*choice, *SHORT_TRAINING, *settings]))
             except InputError as error:
                 broken = all(BROKEN in line for line in error.lines)
                 if not broken and (given or len(groups) == 1):
@@ -108,6 +108,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.path.insert(0, "")
         sound = True
         for line, holds in check(args.name, args.settings):
-            say(line)
+            print_out(line)
             sound &= holds
     sys.exit(0 if sound else 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from synthlab.cli.arguments import refuse
-from synthlab.output import say
+from synthlab.output import print_out
 
 # A wheel has here the packages that are next to synthlab in a checkout.
 PACKAGES = Path(__file__).parents[1] / "packages"
@@ -17,8 +17,8 @@ PACKAGES = Path(__file__).parents[1] / "packages"
 class Command(NamedTuple):
     """A subcommand: ``module:function`` that it calls, what it does, and whether its arguments are Hydra's keys."""
 
-    calls: str
-    does: str
+    target: str
+    summary: str
     takes_keys: bool = True
 
 
@@ -81,7 +81,7 @@ def main() -> None:
     words = sys.argv[1:]
     name = words[0] if words else "run"
     if words in (["--help"], ["-h"]):
-        say(*_overview())
+        print_out(*_overview())
         return
     if len(words) == 2 and words[0] == "-sc" and words[1].startswith("query="):
         name = _complete(os.environ.get("COMP_LINE", ""))
@@ -94,7 +94,7 @@ def main() -> None:
 
         close = did_you_mean(name, COMMANDS)
         refuse(f"{name}: unknown command{close}; choose from {', '.join(COMMANDS)}, or give settings as key=value")
-    module, _, function = COMMANDS[name].calls.partition(":")
+    module, _, function = COMMANDS[name].target.partition(":")
     getattr(import_module(module), function)()
 
 
@@ -103,7 +103,7 @@ def _overview() -> Iterator[str]:
     width = max(map(len, COMMANDS))
     yield "synthlab [COMMAND] [key=value ...]    without COMMAND: run\n"
     for name, command in COMMANDS.items():
-        yield f"  {name:<{width}}  {command.does}"
+        yield f"  {name:<{width}}  {command.summary}"
     yield "\nsynthlab task=copy --help              keys of a run on this task: choices, defaults"
     yield "synthlab run --help                    the same for task=mean"
     yield "synthlab COMMAND --help                arguments of another command"
@@ -118,7 +118,7 @@ def _complete(line: str) -> str:
     program, _, rest = line.lstrip().partition(" ")
     first, space, behind = rest.lstrip().partition(" ")
     if not space:
-        say(*(name for name in COMMANDS if name.startswith(first)))
+        print_out(*(name for name in COMMANDS if name.startswith(first)))
     if not space or first not in COMMANDS:
         return "run"
     if not COMMANDS[first].takes_keys:

@@ -12,7 +12,7 @@ from synthlab.runs.conf_files import conf_dir, families, groups_of, tasks_of
 from synthlab.runs.run import BOOKKEEPING, Run, run_type
 
 COMPLETION = 'eval "$(synthlab -sc install=bash)"'
-WIDEST, COLUMN = 120, 32  # width of a line, and of the key=value column, in characters
+MAX_WIDTH, COLUMN = 120, 32  # width of a line, and of the key=value column, in characters
 
 
 def describe_run(overrides: Sequence[str], sweeps: bool = False) -> Iterator[str]:
@@ -101,7 +101,7 @@ def _text(value: Any) -> str:
 
 def _wrap_lines(head: str, text: str, column: int) -> Iterator[str]:
     """Yield a key and its explanation, in lines that fit the terminal."""
-    width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns) - column
+    width = min(MAX_WIDTH, shutil.get_terminal_size((MAX_WIDTH, 24)).columns) - column
     first, *more = textwrap.wrap(text, max(width, 40), break_long_words=False, break_on_hyphens=False) or [""]
     if len(head) >= column:
         yield head

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from synthlab.cli.arguments import refuse
-from synthlab.errors import InputError, RunsFailed, escape, format_error, is_of_memory
-from synthlab.output import say, tell
+from synthlab.errors import InputError, RunsFailed, escape, format_error, is_memory_error
+from synthlab.output import print_err, print_out
 from synthlab.runs.composition import compose, initialize_hydra, input_errors, prepare_overrides, set_version_base
-from synthlab.runs.conf_files import conf_dir, own_folders
+from synthlab.runs.conf_files import conf_dir, user_folders
 from synthlab.runs.registry import first_key
-from synthlab.runs.run import OF_COMMANDS
-from synthlab.runs.sources import format_own_traceback
+from synthlab.runs.run import COMMAND_KEYS
+from synthlab.runs.sources import format_user_traceback
 
 Task = Callable[[dict[str, Any]], bool]
-OBJECTS = 50_000  # new objects between two garbage collections: with Python's 700, imports take a fifth longer
+GARBAGE_THRESHOLD = 50_000  # new objects between two collections: with Python's 700, imports take a fifth longer
 
 
 def main(
@@ -49,13 +49,13 @@ def main(
     _prepare_process()
     words = sys.argv[1:] if words is None else words
     args = parse_words(words)
-    own_folders[:] = [Path(args.config_dir).absolute()] if args.config_dir else []
+    user_folders[:] = [Path(args.config_dir).absolute()] if args.config_dir else []
     try:
         _check_flags(args, no_sweeps)
         if args.help and config_name == "config":
             from synthlab.cli.help import describe_run
 
-            say(*describe_run(args.overrides, args.sweeps))
+            print_out(*describe_run(args.overrides, args.sweeps))
         elif args.prints:
             _print_with_hydra(args, config_name, folder)
         elif args.multirun:
@@ -64,12 +64,12 @@ def main(
             sys.exit(not task(compose(args.overrides, config_name, folder)))
         sys.exit(0)
     except KeyboardInterrupt:
-        tell(f"interrupted: {interrupted}")
+        print_err(f"interrupted: {interrupted}")
         sys.exit(130)
     except Exception as error:
         sys.exit(_report(error))
     finally:
-        own_folders.clear()
+        user_folders.clear()
 
 
 def parse_words(words: Sequence[str]) -> Namespace:
@@ -96,7 +96,7 @@ def _prepare_process() -> None:
     for name, number in (("stdout", 1), ("stderr", 2)):
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, "w", closefd=False))  # noqa: SIM115 - open until the end
-    gc.set_threshold(OBJECTS, 1, 1)
+    gc.set_threshold(GARBAGE_THRESHOLD, 1, 1)
     warnings.showwarning = _warn
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # of a scheduler: workers end, and claims are released
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors propagate: Hydra's own report takes many lines
@@ -112,12 +112,12 @@ def _check_flags(args: Namespace, no_sweeps: str) -> None:
         raise InputError(f"--{flag}: a command has its own config; give settings as key=value, or --config-dir")
     if args.multirun and no_sweeps:
         raise InputError(f"-m: {no_sweeps}")
-    if not all(folder.is_dir() for folder in own_folders):
+    if not all(folder.is_dir() for folder in user_folders):
         raise InputError(f"--config-dir {args.config_dir}: there is no such folder")
     of_hydra = [each for each in args.overrides if first_key(each) == "hydra" and "hydra.searchpath=" not in each]
     if not args.prints and not args.sweeps and of_hydra:
-        mend = "leave it out" if no_sweeps else "leave it out, or add -m"
-        raise InputError(*(f"{each}: applies only to sweeps; {mend}" for each in of_hydra))
+        advice = "leave it out" if no_sweeps else "leave it out, or add -m"
+        raise InputError(*(f"{each}: applies only to sweeps; {advice}" for each in of_hydra))
     if any("sweeper" in each for each in of_hydra):
         raise InputError("hydra/sweeper: the lab has a sweeper of its own; leave it out")
 
@@ -145,7 +145,7 @@ def _sweep(args: Namespace, config_name: str, words: Sequence[str]) -> None:
     from hydra._internal.callbacks import Callbacks
     from hydra.types import HydraContext, RunMode
 
-    of_commands = [each for each in args.overrides if first_key(each) in OF_COMMANDS]
+    of_commands = [each for each in args.overrides if first_key(each) in COMMAND_KEYS]
     with input_errors(of_commands), initialize_hydra() as loader:
         config = loader.load_configuration(config_name, of_commands, run_mode=RunMode.MULTIRUN)
     from synthlab.sweeps.command import sweep
@@ -157,16 +157,16 @@ def _sweep(args: Namespace, config_name: str, words: Sequence[str]) -> None:
 def _report(error: Exception) -> int:
     """Print what went wrong; return 2 if input was refused, 1 for failed runs. Raises an unexpected error."""
     if isinstance(error, InputError):
-        tell(*(f"error: {line}" for line in error.lines))
+        print_err(*(f"error: {line}" for line in error.lines))
         return 2
     if isinstance(error, RunsFailed):
-        tell(*error.lines)
+        print_err(*error.lines)
     elif isinstance(error, BrokenExecutor):
-        tell("failed: a worker was killed, perhaps for want of memory; finished runs are kept")
-    elif is_of_memory(error):
-        tell(f"failed: {format_error(error)}")
-    elif hasattr(error, "__notes__"):  # a note names the setting of a user's class (``name_own_classes``)
-        tell(f"failed: {format_error(error)}", *format_own_traceback(error))
+        print_err("failed: a worker was killed, perhaps for want of memory; finished runs are kept")
+    elif is_memory_error(error):
+        print_err(f"failed: {format_error(error)}")
+    elif hasattr(error, "__notes__"):  # a note names the setting of a user's class (``note_user_classes``)
+        print_err(f"failed: {format_error(error)}", *format_user_traceback(error))
     else:
         raise error
     return 1
@@ -175,6 +175,6 @@ def _report(error: Exception) -> int:
 def _warn(message: Warning | str, category: type[Warning], *where: Any, **how: Any) -> None:
     """Print a warning in one line; those of libraries, which are for developers, in Python's format."""
     if category is UserWarning:
-        tell(f"warning: {escape(str(message))}")
+        print_err(f"warning: {escape(str(message))}")
     else:
-        tell(warnings.formatwarning(message, category, *where[:2]).rstrip("\n"))
+        print_err(warnings.formatwarning(message, category, *where[:2]).rstrip("\n"))

@@ -18,7 +18,7 @@ def sweep() -> None:
 
 def train(raw: dict[str, Any]) -> bool:
     """Train the run that the config describes, unless it is recorded, and print it; return False if it diverged."""
-    from synthlab.output import say
+    from synthlab.output import print_out
     from synthlab.runs.run import bookkeeping, resolve
     from synthlab.storage.store import Store
     from synthlab.sweeps.sweep import ensure
@@ -27,8 +27,8 @@ def train(raw: dict[str, Any]) -> bool:
     config, given = resolve(raw), bookkeeping(raw)
     store, retry = Store(given["results"], given["save"], given["tag"]), given["retry"] or "failed"
     tracker = tracker_of(given["tracker"], store.tag)
-    records = ensure([config], store, given["workers"], False, given["device"], tracker, retry, tell_recorded=True)
-    say(f"{records}\nrecord: {config.id} in {store.path(config.id)}\n")
+    records = ensure([config], store, given["workers"], False, given["device"], tracker, retry, report_recorded=True)
+    print_out(f"{records}\nrecord: {config.id} in {store.path(config.id)}\n")
     return records[0].diverged_at is None
 
 

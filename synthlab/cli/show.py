@@ -7,9 +7,9 @@ from typing import Any
 from synthlab.analysis.conditions import to_text
 from synthlab.cli.arguments import Parser, exit_on_input_error
 from synthlab.errors import InputError
-from synthlab.output import say
+from synthlab.output import print_out
 
-POINTS = 10  # the most points of the training curve that are shown
+MAX_POINTS = 10  # the most points of the training curve that are shown
 
 
 def describe(results: str, identity: str) -> Iterator[str]:
@@ -38,7 +38,7 @@ def describe(results: str, identity: str) -> Iterator[str]:
     yield from _section("environment", run.environment)
     yield from _section("more", {"tags": ", ".join(run.tags) or "none", "weights after": [*run.weights] or "none"})
     yield f"\n{render_records([run])}"
-    yield f"\ntraining curve\n{_table(run.training.iloc[:: -(-len(run.training) // POINTS) or 1])}"
+    yield f"\ntraining curve\n{_table(run.training.iloc[:: -(-len(run.training) // MAX_POINTS) or 1])}"
     if run.outputs is not None:
         yield f"\noutputs\n{_table(run.outputs)}"
 
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("results", nargs="?", default="results", help="results folder or address (default: results)")
     given = parser.parse_args(argv)
     with exit_on_input_error():
-        say(*describe(given.results.removeprefix("results="), given.run))
+        print_out(*describe(given.results.removeprefix("results="), given.run))
     sys.exit(0)
 
 

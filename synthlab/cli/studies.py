@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from synthlab.cli import hydra_app
 from synthlab.cli.arguments import exit_on_input_error
 from synthlab.errors import InputError
-from synthlab.output import say
+from synthlab.output import print_out
 from synthlab.runs.comments import read_comments
 from synthlab.runs.conf_files import conf_dir
 from synthlab.runs.registry import did_you_mean, first_key, key_of
@@ -40,7 +40,7 @@ def main(papers: Papers, words: list[str] | None = None, command: str = "") -> N
     args = hydra_app.parse_words(words)
     if not words:
         with exit_on_input_error():
-            say(*overview(papers))
+            print_out(*overview(papers))
         sys.exit(0)
     if args.shell_completion:
         _complete(papers)
@@ -49,7 +49,7 @@ def main(papers: Papers, words: list[str] | None = None, command: str = "") -> N
     if not (args.help or args.hydra_help or args.shell_completion):
         with exit_on_input_error():
             paper, study, file = _choose_study(args, named, papers)
-        for_runs = [word for word in args.overrides if word not in named and not is_of_the_command(word)]
+        for_runs = [word for word in args.overrides if word not in named and not is_command_key(word)]
         words = [*(word for word in words if word not in (*named, *for_runs)), f"study={paper}/{file}"]
     given = {key_of(word): word for word in args.overrides if word not in named}
 
@@ -66,12 +66,12 @@ def _complete(papers: Papers) -> None:
     program, *words = os.environ.get("COMP_LINE", "").split(" ")
     names = [*papers, *(f"{paper}/{study}" for paper in papers for study in studies_of(paper))]
     if words and "=" not in words[-1]:
-        say(*(name for name in names if name.startswith(words[-1])))
+        print_out(*(name for name in names if name.startswith(words[-1])))
     kept = [each for each in words[:-1] if "=" in each or each.startswith("-")]
     os.environ["COMP_LINE"] = " ".join([program, *kept, *words[-1:]])
 
 
-def is_of_the_command(override: str) -> bool:
+def is_command_key(override: str) -> bool:
     """Return True for an override of the command itself, or of Hydra, that no run of a study has."""
     return first_key(override) in ("hydra", *OF_THE_COMMAND)
 

@@ -232,7 +232,9 @@ def to_huggingface(model: TrainedLanguage) -> SynthlabForCausalLM:
     if not isinstance(model, TrainedLanguage) or type(model.module) is not LanguageModel:
         raise InputError(f"model={type(model).__name__}: must be a trained language model, of model=transformer")
     if not model.module.is_plain:
-        raise InputError("model.mixer, model.loops: Transformers has no such model; must be left out")
+        raise InputError(
+            "model.mixer, model.loops, model.convolution: Transformers has no such model; must be left out"
+        )
     run = cast(LanguageRun, model.record.config)
     sizes = {key: run.model[key] for key in SIZES}
     config = SynthlabConfig(

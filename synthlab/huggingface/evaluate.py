@@ -17,7 +17,7 @@ def task(raw: dict[str, Any]) -> bool:
     from synthlab.huggingface.perplexity.evaluation import evaluate_texts
     from synthlab.huggingface.perplexity.models import open_with_tokenizer
     from synthlab.huggingface.perplexity.tables import format_tables
-    from synthlab.output import say
+    from synthlab.output import print_out
 
     opened, score = open_with_tokenizer(settings), None
     if settings.tasks:  # first, so that missing data is found before anything is computed
@@ -26,10 +26,10 @@ def task(raw: dict[str, Any]) -> bool:
         score = prepare_tasks(settings, opened)
     if settings.texts is not None:
         tables, written = evaluate_texts(settings, opened)
-        say(format_tables(tables), "", "written:", *(f"  {file}" for file in written))
+        print_out(format_tables(tables), "", "written:", *(f"  {file}" for file in written))
     if score is not None:
         scores, written = score()
-        say(scores.to_string(index=False), "", "written:", *(f"  {file}" for file in written))
+        print_out(scores.to_string(index=False), "", "written:", *(f"  {file}" for file in written))
     return True
 
 

@@ -9,7 +9,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
-from synthlab.errors import InputError, describe_missing, format_error, is_of_memory
+from synthlab.errors import InputError, describe_missing, format_error, is_memory_error
 
 try:
     from transformers import AutoModelForCausalLM, AutoTokenizer  # pyright: ignore[reportMissingImports]
@@ -32,7 +32,7 @@ def catch_load_errors(field: str, name: object) -> Generator[None]:
     except InputError:
         raise
     except Exception as error:
-        if is_of_memory(error):
+        if is_memory_error(error):
             raise
         reason = format_error(error)
         if "couldn't connect" in reason or "offline" in reason.lower():

@@ -12,8 +12,8 @@ from synthlab.output import save_picture
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LABELLED = 24  # the most tokens whose texts fit along an axis
-INCHES = 2.6  # the side of a panel
+MAX_LABELS = 24  # the most tokens whose texts fit along an axis
+PANEL_INCHES = 2.6  # the side of a panel
 
 
 def attention(activations: Activations, path: str | os.PathLike[str] | None = None) -> "Figure":
@@ -30,7 +30,7 @@ def attention(activations: Activations, path: str | os.PathLike[str] | None = No
     if len(layers[0]) != 1:
         raise InputError(f"sequence: there are {len(layers[0])}; must be one, to be drawn")
     heads, texts = layers[0].shape[1], activations.tokens[0]
-    size = (INCHES * heads + 0.8, (INCHES + 0.3) * len(layers) + 0.6)
+    size = (PANEL_INCHES * heads + 0.8, (PANEL_INCHES + 0.3) * len(layers) + 0.6)
     figure, grid = plt.subplots(
         len(layers), heads, figsize=size, squeeze=False, sharex=True, sharey=True, layout="constrained"
     )
@@ -42,7 +42,7 @@ def attention(activations: Activations, path: str | os.PathLike[str] | None = No
     for (layer, head), axes in np.ndenumerate(grid):
         axes.imshow(layers[layer][0, head].numpy(), norm=norm, cmap=colours)
         axes.set_title(f"layer {layer}, head {head}", fontsize="small")
-    places = range(len(texts)) if len(texts) <= LABELLED else []
+    places = range(len(texts)) if len(texts) <= MAX_LABELS else []
     for axes in grid[-1]:
         axes.set_xlabel("attends to", fontsize="small")
         if places:

@@ -26,7 +26,7 @@ from synthlab.models.layers import Members
 from synthlab.rng import stream
 from synthlab.training.family import tabulate
 
-COLDEST, HOTTEST = 0.05, 20.0  # the range of temperatures; 1 leaves the model unchanged
+MIN_TEMPERATURE, MAX_TEMPERATURE = 0.05, 20.0  # the range of temperatures; 1 leaves the model unchanged
 HALVINGS = 24  # bisection steps in log T: to a relative precision of a millionth
 ROWS = 32  # number of texts in one call, to limit the memory of attention
 Measured = dict[str, float]
@@ -154,7 +154,7 @@ def best_temperature(logits: Float[Tensor, "*N V"], tokens: Int[Tensor, "*N"]) -
     """
     logits = logits.flatten(0, -2).float()
     target = logits.gather(-1, tokens.to(logits.device).flatten().unsqueeze(-1)).double().mean()
-    low, high = torch.tensor([COLDEST, HOTTEST], dtype=torch.float64).log()
+    low, high = torch.tensor([MIN_TEMPERATURE, MAX_TEMPERATURE], dtype=torch.float64).log()
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         expected = ((logits / middle.exp()).softmax(-1) * logits).sum(-1).double().mean()

@@ -12,7 +12,7 @@ from synthlab.finetuning.patterns import PATTERNS
 from synthlab.language.evaluation import evaluate_models
 from synthlab.language.languages import TASKS
 from synthlab.language.objective import WindowLoss
-from synthlab.language.run import IDLE, LanguageRun
+from synthlab.language.run import NEUTRAL_MEMBERS, LanguageRun
 from synthlab.language.trained import TrainedLanguage
 from synthlab.language.training import build_extension, build_models, train_models
 from synthlab.longshort.windows import min_context
@@ -20,6 +20,7 @@ from synthlab.models.building import build_encoding
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Encoding
 from synthlab.models.encodings.length_rope import LengthRoPE
+from synthlab.models.encodings.plain import NoPE
 from synthlab.models.encodings.rope import RoPE
 from synthlab.models.language_model import MODELS
 from synthlab.models.laws import Law, check_laws, measure_model
@@ -28,7 +29,7 @@ from synthlab.rng import stream
 from synthlab.runs.registry import Registry, complete_members
 from synthlab.training.family import Family
 
-LONGEST = 20_000  # the most tokens of a text for recall
+MAX_TOKENS = 20_000  # the most tokens of a text for recall
 GROUPS: dict[str, Registry[Any]] = {
     "task": TASKS,
     "encoding": ENCODINGS,
@@ -49,12 +50,13 @@ def complete(config: LanguageRun) -> LanguageRun:
     parts = {"task": config.task, "encoding": config.encoding, "model": config.model}
     parts |= {
         field: member
-        for field, idle in ({"extension": "none"} | IDLE).items()
+        for field, idle in ({"extension": "none"} | NEUTRAL_MEMBERS).items()
         if (member := getattr(config, field)) is not None and member.get("name") != idle
     }
     window = _window(config)
     if "extension" in parts:
-        if not issubclass(ENCODINGS.find(config.encoding.get("name")), RoPE):
+        is_dropped = parts["extension"]["name"] == "nope"
+        if not is_dropped and not issubclass(ENCODINGS.find(config.encoding.get("name")), RoPE):
             raise InputError(f"encoding={config.encoding['name']}: an extension replaces rope; choose encoding=rope")
         # Defaults of the extension, from the model that it extends.
         known = {
@@ -68,7 +70,7 @@ def complete(config: LanguageRun) -> LanguageRun:
     members = complete_members(GROUPS, parts)
     language = TASKS.build(members["task"])
     members["task"] = {**members["task"], **language.complete_arguments()}
-    config = config.model_copy(update=dict.fromkeys(["extension", *IDLE]) | members)
+    config = config.model_copy(update=dict.fromkeys(["extension", *NEUTRAL_MEMBERS]) | members)
     _check_windows(config)
     for field in ("extension", "pattern", "lora"):
         if field in members and config.model["name"] != "transformer":
@@ -110,8 +112,8 @@ def _window(config: LanguageRun) -> int:
 def _check_windows(config: LanguageRun) -> None:
     """Raise InputError for windows of the regularizer that do not fit, and for texts for recall that are too long."""
     alignment, lengths = config.alignment, config.evaluation.lengths
-    if max(lengths) * config.train_length > LONGEST:
-        raise InputError(f"evaluation.lengths={lengths}: must be at most {LONGEST} tokens, times train_length")
+    if max(lengths) * config.train_length > MAX_TOKENS:
+        raise InputError(f"evaluation.lengths={lengths}: must be at most {MAX_TOKENS} tokens, times train_length")
     if alignment.windows == 1:
         if alignment.alpha:
             raise InputError(f"alignment.windows=1: alignment.alpha={alignment.alpha:g} compares two; give 2")
@@ -167,8 +169,8 @@ def _check_encodings(config: LanguageRun, encodings: Mapping[str, Encoding]) -> 
             raise InputError(f"{name(field)}: has weights, which an extension would replace; choose rope")
     if extension is None:
         return
-    if not isinstance(extension, RoPE):
-        raise InputError(f"{name('extension')}: must be a variant of rope")
+    if not isinstance(extension, RoPE | NoPE):
+        raise InputError(f"{name('extension')}: must be a variant of rope, or nope")
     # Within the length of the first training, an extension that depends on the length is plain RoPE.
     has_weights = isinstance(extension, LengthRoPE) and any(each.numel() for each in extension.parameters())
     alike = extension.alike_up_to(1)

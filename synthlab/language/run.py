@@ -8,7 +8,7 @@ from pydantic import Field, PositiveFloat
 
 from synthlab.longshort.windows import extra_range, min_context
 from synthlab.metrics import Measures, Metric, reach
-from synthlab.runs.run import Count, Length, Member, Protocol, Run, Seed, Settings
+from synthlab.runs.run import Count, Member, Protocol, Run, Settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 # Groups with a member that changes nothing: a run with that member is the one without the group.
-IDLE = {"positions": "contiguous", "pattern": "full", "lora": "none"}
+NEUTRAL_MEMBERS = {"positions": "contiguous", "pattern": "full", "lora": "none"}
 
 
 # The last two are recorded for languages whose distribution is known.
@@ -90,25 +90,20 @@ class LanguageRun(Run):
         horizon=horizon,
         chance=lambda config, metrics: config.load_family().find_chance(config, metrics),
     )
-    FORMERLY = "language"
-    fuses, default_task, answer = True, "text", "the next token"
+    ORDER = (
+        *("family", "task", "encoding", "extension", "positions", "pattern", "lora", "model", "protocol"),
+        *("alignment", "finetune"),
+    )
+    FORMER_TASK_KEY = "language"
+    has_fused_attention, default_task, answer = True, "text", "the next token"
     family: Literal["language"] = "language"  # pyright: ignore[reportIncompatibleVariableOverride]  # see NumbersRun
-    task: Member
-    encoding: Member
     extension: Member | None
     positions: Member | None = None
     pattern: Member | None = None
     lora: Member | None = None
-    model: Member
-    protocol: Protocol
     alignment: RegularizerSettings
     finetune: Finetune
     train_length: Annotated[int, Field(ge=2, le=20_000)]
-    test_length: Length
-    seed: Seed
-    weight_seed: Seed
-    data_seed: Seed
-    test_seed: Seed
     evaluation: Evaluation
 
     @classmethod
@@ -126,7 +121,7 @@ class LanguageRun(Run):
     def shape(self) -> str:
         # Texts and costs must be equal; alpha and the offsets may differ between models.
         protocol = self.protocol.model_dump(exclude={"name", "lr"})
-        later = [getattr(self, field) for field in IDLE]
+        later = [getattr(self, field) for field in NEUTRAL_MEMBERS]
         parts = [self.task, self.model, self.encoding, self.extension, protocol, self.finetune.model_dump(), *later]
         return json.dumps([*parts, self.alignment.windows, self.train_length], sort_keys=True)
 
@@ -152,7 +147,7 @@ class LanguageRun(Run):
         if self.finetune.steps or self.alignment.windows == 1:
             later.add("alignment")
         if self.finetune.steps:
-            later |= IDLE.keys()
+            later |= NEUTRAL_MEMBERS.keys()
         return json.dumps(self.model_dump(exclude=later), sort_keys=True)
 
     @property

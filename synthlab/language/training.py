@@ -22,7 +22,7 @@ from synthlab.models.language_model import MODELS, LanguageModel
 from synthlab.rng import stream
 from synthlab.training.loop import Observer, Training, train_ensemble
 
-CACHED = 64  # number of models: a few tens of MB
+CACHE_SIZE = 64  # number of models: a few tens of MB
 Pretrained = tuple[list[Tensor], Training]  # a model's parameters after its first training, and the training curve
 _cache: dict[str, Pretrained] = {}
 
@@ -101,7 +101,7 @@ def pretrain(
         for index, (key, training) in enumerate(zip(missing, trainings, strict=True)):
             pretrained[key] = [each.detach()[index].clone() for each in models.parameters()], training
             _cache[key] = pretrained[key]
-        while len(_cache) > CACHED:
+        while len(_cache) > CACHE_SIZE:
             del _cache[next(iter(_cache))]
     with torch.no_grad():
         for index, key in enumerate(keys):

@@ -12,7 +12,7 @@ width. Hook points are named as in TransformerLens (Nanda and Bloom, 2022) where
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 import torch
@@ -20,6 +20,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from synthlab.models.convolutions import Convolution
 from synthlab.models.encodings.base import Encoding, add_products
 from synthlab.models.layers import MLP, HookPoint, LayerNorm, Linear
 from synthlab.models.mixers import Mixer, MixerLayer
@@ -93,7 +94,14 @@ class Causal:
         self, block: "Block", h: Float[Tensor, "*B T D"]
     ) -> tuple[Float[Tensor, "*B Q D"], Float[Tensor, "*B Q D"]]:
         """Return the residual stream of the queries before attention, and what attention adds to it."""
-        return h[..., self.first_query :, :], block.attention(block.pre1(h), self)
+        seen = block.pre1(h)
+        if block.convolution is not None:
+            seen = block.convolution(seen, partial(self.shift, seen))
+        return h[..., self.first_query :, :], block.attention(seen, self)
+
+    def shift(self, h: Float[Tensor, "*B T D"], places: int) -> Float[Tensor, "*B T D"]:
+        """Return for each token the hidden state of the token so many places before it in its text, or zeros."""
+        return F.pad(h, (0, 0, places, 0))[..., : h.shape[-2], :]
 
     def read_texts(self, mixer: Mixer, h: Float[Tensor, "*B T D"]) -> Float[Tensor, "*B T D"]:
         """Return the output of a mixer at each token."""
@@ -178,7 +186,7 @@ class Attention(nn.Module):
 
     def __init__(self, models: int, width: int, heads: int, kind: Kind):
         super().__init__()
-        self.heads, self.kind = heads, kind
+        self.heads, self.kind, self.scale = heads, kind, (width // heads) ** -0.5
         self.queries = Linear(models, width, width)
         self.keys_values = Linear(models, width, 2 * width)
         self.output = Linear(models, width, width)
@@ -227,17 +235,17 @@ class Attention(nn.Module):
 
     def rotate(
         self, q: Float[Tensor, "*B Q H d"], k: Float[Tensor, "*B T H d"], layout: Causal
-    ) -> tuple[Float[Tensor, "*B Q H d"], Float[Tensor, "*B T H d"]]:
+    ) -> tuple[Float[Tensor, "*B Q H p"], Float[Tensor, "*B T H p"]]:
         """Rotate queries and keys by their positions, and multiply each query by its logit scale."""
         encoding, own = layout.encoding, layout.positions[:, :, layout.first_query :]
-        q, k = encoding.rotate(q, own), encoding.rotate(k, layout.positions)
+        q, k = encoding.rotate(q, own), encoding.rotate_keys(k, layout.positions)
         logit_scale = encoding.sharpen(own)
         if logit_scale is not None:
             q = q * logit_scale[(..., *[None] * (q.dim() - logit_scale.dim()))].to(q.dtype)
         return self.hook_rot_q(q), self.hook_rot_k(k)
 
     def score(
-        self, q: Float[Tensor, "*B H Q d"], k: Float[Tensor, "*B H T d"], layout: Causal
+        self, q: Float[Tensor, "*B H Q p"], k: Float[Tensor, "*B H T p"], layout: Causal
     ) -> Float[Tensor, "*B H Q K"]:
         """Return the logits q . k / sqrt(d) + bias, or (q . k + bias) / n for linear attention, before masking.
 
@@ -249,7 +257,7 @@ class Attention(nn.Module):
         else:
             logits = add_products(layout.encoding.products(q, k, layout.relative), layout.products)
         if self.kind == "softmax":
-            logits = logits * q.shape[-1] ** -0.5
+            logits = logits * self.scale
         if layout.bias is not None:
             logits = logits + layout.bias
         if layout.adjusts:
@@ -273,8 +281,8 @@ class Attention(nn.Module):
 
 
 def attend_fused(
-    q: Float[Tensor, "*B H Q d"],
-    k: Float[Tensor, "*B H K d"],
+    q: Float[Tensor, "*B H Q p"],
+    k: Float[Tensor, "*B H K p"],
     v: Float[Tensor, "*B H K d"],
     added: Float[Tensor, "*rows Q K"],
 ) -> Float[Tensor, "*B H Q d"]:
@@ -283,16 +291,29 @@ def attend_fused(
     if added.dim() > 2:
         added = added.expand(*batch, -1, -1, -1).flatten(0, -4)
     q, k, v = (each.flatten(0, -4) for each in (q, k, v))
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=added.to(q.dtype)).unflatten(0, batch)
+    scale = 1 / math.sqrt(v.shape[-1])  # an encoding may widen queries and keys
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=added.to(q.dtype), scale=scale).unflatten(0, batch)
 
 
 class Block(nn.Module):
-    """Attention (or a mixer) and an MLP, each added to the residual stream, normalized before, after or not at all."""
+    """Attention (or a mixer) and an MLP, each added to the residual stream, normalized before, after or not at all.
+
+    A short convolution may come before attention.
+    """
 
     def __init__(
-        self, models: int, width: int, heads: int, hidden: int, norm: Norm, kind: Kind, mixer: Mixer | None = None
+        self,
+        models: int,
+        width: int,
+        heads: int,
+        hidden: int,
+        norm: Norm,
+        kind: Kind,
+        mixer: Mixer | None = None,
+        convolution: Convolution | None = None,
     ):
         super().__init__()
+        self.convolution = convolution
         self.attention = Attention(models, width, heads, kind) if mixer is None else MixerLayer(mixer)
         self.mlp = MLP(models, width, hidden, width)
         self.pre1, self.pre2 = (LayerNorm(models, width) if norm == "pre" else nn.Identity() for _ in range(2))

@@ -40,6 +40,11 @@ class Packed(Causal):
         sums, readouts = values[:, :, : self.mask.shape[-1] - 1].cumsum(2), values[:, :, self.mask.shape[-1] - 1 :]
         return torch.cat((sums, sums[:, :, 1:] + readouts), 2)  # the first EOS follows the first symbol
 
+    def shift(self, h, places):
+        prefix = h[..., : self.mask.shape[-1] - 1, :]
+        of_ends = super().shift(prefix, places - 1)[..., 1:, :]  # the first EOS follows the first symbol
+        return torch.cat((super().shift(prefix, places), of_ends), -2)
+
     def read_texts(self, mixer, h):
         prefix = self.mask.shape[-1] - 1
         return torch.cat(mixer.read_prefixes(h[:, :, :prefix], h[:, :, prefix:]), 2)
@@ -61,7 +66,7 @@ def lay_out(
 
     ``positions`` are those of BOS, x1..xL and the last EOS; None for 0..L + 1.
     """
-    if not encodings:
+    if len(encodings) == 0:  # Dynamo of torch 2.11 cannot trace `not` of a tuple
         return []
     length = x.shape[-1]
     places = pack_positions(length, positions, x.device)

@@ -61,6 +61,9 @@ class Ragged(Causal):
         """Return the value of each token, without padding."""
         return gather_rows(values.flatten(1, 2), self.place.view(1, 1, -1))
 
+    def shift(self, h, places):
+        return self.gather(super().shift(self.spread(h), places))
+
     def read_texts(self, mixer, h):
         return self.gather(mixer(self.spread(h)))
 

@@ -50,6 +50,10 @@ def read(
             h = h + embeddings
         for layer, block in enumerate(model.blocks):
             normal = normalize(block.pre1, h)
+            if block.convolution is not None:
+                normal = block.convolution(
+                    normal[None], lambda n, h=normal: F.pad(h, (0, 0, n, 0))[None, :, : h.shape[1]]
+                )[0]
             if isinstance(block.attention, MixerLayer):
                 mixed = block.attention.mixer(normal[None])[0]
             else:
@@ -67,7 +71,7 @@ def attend(
     positions = encoding.locate(h[None], positions, lambda values: values.cumsum(2))
     q = apply(attention.queries, h).unflatten(-1, (attention.heads, -1))  # B T H d
     k, v = apply(attention.keys_values, h).unflatten(-1, (2, attention.heads, -1)).unbind(2)
-    q, k = encoding.rotate(q[None], positions)[0], encoding.rotate(k[None], positions)[0]
+    q, k = encoding.rotate(q[None], positions)[0], encoding.rotate_keys(k[None], positions)[0]
     scale = encoding.sharpen(positions)
     if scale is not None:
         q = q * scale[0].view(*scale.shape[1:3], -1, 1).to(q.dtype)  # of each token, or each of its heads
@@ -82,7 +86,7 @@ def attend(
     offset = 0.0 if bias is None else bias[0]
     seen = torch.ones(h.shape[1], h.shape[1], dtype=torch.bool, device=h.device).tril()
     if attention.kind == "softmax":
-        scores = encoding.adjust((scores / math.sqrt(q.shape[-1]) + offset)[None], q[None], seen)[0]
+        scores = encoding.adjust((scores / math.sqrt(v.shape[-1]) + offset)[None], q[None], seen)[0]
         weights = encoding.weigh(scores.masked_fill(~seen, -math.inf)[None])[0]
     else:  # equation 6: divided by the number of tokens that are seen
         weights = (scores + offset) * seen / seen.sum(-1, keepdim=True)

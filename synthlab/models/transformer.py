@@ -9,7 +9,7 @@ Tensor letters: E models, B batch, L sequence length, D model width; T = 2L + 1 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from synthlab.errors import InputError
 from synthlab.models.attention import Block, Causal, Kind, Norm, causal_mask, lay_out_layers
+from synthlab.models.convolutions import CONVOLUTIONS, Convolution
 from synthlab.models.encodings.base import SEEING, Dims, Encoding
 from synthlab.models.encodings.by_layer import Layered
 from synthlab.models.layers import (
@@ -48,12 +49,12 @@ class Decoder(nn.Module, ABC):
     ``make_encoding`` builds the position encoding from the sizes that it needs. The ensemble has a model for each of
     ``generators``, which initializes its weights. Raises InputError for sizes that do not fit.
 
-    With ``mixer`` blocks have a mixer in place of attention. With ``loops`` the blocks are repeated, with shared
-    weights, and each repetition adds the embeddings again.
+    With ``mixer`` blocks have a mixer in place of attention, and with ``convolution`` a short one before either. With
+    ``loops`` the blocks are repeated, with shared weights, and each repetition adds the embeddings again.
     """
 
     REGISTRIES: ClassVar = {"mixer": MIXERS}
-    ADDED: ClassVar = ("mixer", "loops")
+    ADDED: ClassVar = ("mixer", "loops", "convolution")
 
     def __init__(
         self,
@@ -71,6 +72,7 @@ class Decoder(nn.Module, ABC):
         init_scale: PositiveFloat,
         mixer: Setting = None,
         loops: Annotated[int, Field(gt=0, le=1_000)] = 1,
+        convolution: Literal["none", "canon", "token_shift"] = "none",
     ):
         super().__init__()
         models, hidden = len(generators), max(1, round(mlp_ratio * width))
@@ -79,9 +81,12 @@ class Decoder(nn.Module, ABC):
         self.token_embeddings = ensemble_parameter(models, vocabulary, width)
         dims = Dims(width, heads, models, depth)
         mixers = [None if mixer is None else MIXERS.build(mixer, dims) for _ in range(depth)]
-        blocks = nn.ModuleList(Block(models, width, heads, hidden, norm, attention, each) for each in mixers)
+        short = [CONVOLUTIONS[convolution](models, width) if convolution != "none" else None for _ in range(depth)]
+        blocks = nn.ModuleList(
+            Block(models, width, heads, hidden, norm, attention, *parts) for parts in zip(mixers, short, strict=True)
+        )
         self.blocks = cast(Sequence[Block], blocks)  # a ModuleList does not declare the type of its modules
-        self.loops, self.is_plain = loops, mixer is None and loops == 1
+        self.loops, self.is_plain = loops, mixer is None and loops == 1 and convolution == "none"
         self.norm = LayerNorm(models, width) if norm == "pre" else nn.Identity()
         self.head = self.make_head(models, width, hidden, vocabulary)
         self.hook_embed, self.hook_pos_embed = HookPoint(), HookPoint()
@@ -169,7 +174,7 @@ class Decoder(nn.Module, ABC):
             if isinstance(module, Linear):
                 module.initialise(scale, generators)
         for module in self.modules():
-            if isinstance(module, Mixer):
+            if isinstance(module, Mixer | Convolution):
                 module.initialise(generators)
 
 

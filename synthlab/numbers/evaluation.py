@@ -21,7 +21,7 @@ from synthlab.numbers.objective import length_weights
 from synthlab.numbers.outrep import Chosen, OutRep, build_map, map_of
 from synthlab.numbers.run import NumbersRun
 from synthlab.numbers.tasks import INPUTS, TASKS, InputDistribution, NumberTask
-from synthlab.rng import stream
+from synthlab.rng import gather, stream
 from synthlab.runs.sources import is_own
 from synthlab.training.family import tabulate
 
@@ -44,7 +44,12 @@ def evaluate_models(
     # A user's code may expect a CPU.
     device = "cpu" if is_own(first.task["name"]) or is_own(first.outrep["name"]) else models.device
     shape = first.evaluation.sequences, first.test_length
-    x = torch.stack([test_sequences(inputs, *shape, each.test_seed).to(device) for each in configs])  # M B L
+    generators = [stream(each.test_seed, "evaluation") for each in configs]
+    together = None if is_own(first.inputs["name"]) else gather(generators, device)
+    if together is None:
+        x = torch.stack([test_sequences(inputs, *shape, each.test_seed).to(device) for each in configs])  # M B L
+    else:
+        x = inputs.draw(*shape, together)
     outputs = readouts(models, x, *(stream(each.test_seed, "evaluation_positions") for each in configs))
     size = len(indices) if outrep is None else 1  # the number of models that have one map
     metrics = list[pd.DataFrame]()

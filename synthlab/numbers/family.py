@@ -33,9 +33,9 @@ from synthlab.training.loop import Observer, Training, train_ensemble
 from synthlab.training.stopping import find_stopped_step, train_until_fit
 
 SYMBOLS = 2  # 0 and 1
-DRAWN = 64  # sequences whose targets a map must invert
-APART = 1e-4  # of the targets' range: targets that single precision tells apart
-WORST = 1e30  # the score of a candidate that diverged
+PROBE_SEQUENCES = 64  # sequences whose targets a map must invert
+TARGET_RESOLUTION = 1e-4  # of the targets' range: targets that single precision tells apart
+DIVERGED_SCORE = 1e30  # the score of a candidate that diverged
 MODELS = Registry(
     "model",
     nn.Module,
@@ -89,7 +89,7 @@ def measure_laws(config: NumbersRun) -> Iterator[Law]:
     """Yield the laws that the encoding, the model and the map of a run keep, as ``models.laws`` measures them."""
     yield from measure_model(build_models([config]), SYMBOLS)
     length = max(config.train_length, config.test_length)
-    x = torch.randint(SYMBOLS, (DRAWN, length), generator=torch.Generator().manual_seed(0))
+    x = torch.randint(SYMBOLS, (PROBE_SEQUENCES, length), generator=torch.Generator().manual_seed(0))
     task, _, outrep = data(config)
     ends = torch.tensor(task.span(length))
     yield from measure_map(outrep, torch.cat((ends, task.targets(x).flatten())))
@@ -102,7 +102,7 @@ def measure_map(outrep: OutRep, targets: Float[Tensor, " N"]) -> Iterator[Law]:
     """
     y = targets.double().unique()  # sorted
     if len(y) > 1:  # targets that single precision tells apart, in which a map may compute
-        y = y[torch.cat((y[:1] < y[1:2], y.diff() > APART * (y[-1] - y[0])))]
+        y = y[torch.cat((y[:1] < y[1:2], y.diff() > TARGET_RESOLUTION * (y[-1] - y[0])))]
     with torch.no_grad():
         z = outrep.forward(y)
         missed_by = (outrep.inverse(z) - y).abs() / y.abs().clamp(min=1.0)
@@ -200,7 +200,7 @@ def score_candidates(configs: Sequence[NumbersRun], device: str = "cpu") -> Floa
 def score(record: Record) -> float:
     """Return the relative error, averaged over the lengths beyond training."""
     beyond = record.metrics.loc[record.metrics["length"] > record.config.train_length, "relative_error"]
-    return WORST if record.diverged_at is not None else min(float(beyond.mean()), WORST)
+    return DIVERGED_SCORE if record.diverged_at is not None else min(float(beyond.mean()), DIVERGED_SCORE)
 
 
 def open_model(record: Record, step: int | None = None) -> TrainedNumbers:

@@ -14,7 +14,7 @@ from synthlab.models.packing import ENDS
 from synthlab.numbers.outrep import Chosen, LearnedOutRep, map_of
 from synthlab.numbers.run import NumbersRun
 from synthlab.numbers.tasks import INPUTS, TASKS
-from synthlab.rng import stream
+from synthlab.rng import gather, stream
 from synthlab.runs.sources import is_own
 
 # Batches are sampled for up to STEPS steps and SYMBOLS symbols at once, since a call for each step would cost more than
@@ -80,29 +80,35 @@ class PrefixRegression:
     def _draw_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield the symbols [E, B, L] of each step and the mapped targets of their prefixes.
 
-        Symbols travel to a GPU as bytes. The targets of a user's own task or map are computed on the CPU, which their
-        code may take for granted.
+        Symbols on a GPU are bytes. The targets of a user's own task or map are computed on the CPU, which their code
+        may take for granted.
         """
         on_cpu, first = torch.device(self.device).type == "cpu", self.configs[0]
         batch, length = first.protocol.batch, first.train_length
         steps = max(1, min(STEPS, SYMBOLS // (batch * length)))
-        alike: dict[str, list[int]] = defaultdict(list)  # models that have the same targets, which are computed at once
+        same: dict[str, list[int]] = defaultdict(list)  # models that have the same targets, which are computed at once
         for index, config in enumerate(self.configs):
             of_model = index if isinstance(getattr(self.model, "outrep", None), Chosen) else None
-            alike[json.dumps([config.task, config.outrep, of_model], sort_keys=True)].append(index)
+            same[json.dumps([config.task, config.outrep, of_model], sort_keys=True)].append(index)
         groups = []
-        for indices in alike.values():
+        for indices in same.values():
             config = self.configs[indices[0]]
             outrep = None if self.learned is not None else map_of(self.model, indices[0], config)
             of_user = is_own(config.task["name"]) or is_own(config.outrep["name"])
             groups.append((indices, TASKS.build(config.task), outrep, of_user))
+        alike = not is_own(first.inputs["name"]) and all(config.inputs == first.inputs for config in self.configs)
+        together = gather(self.symbols, self.device) if alike else None
         while True:
-            pairs = zip(self.inputs, self.symbols, strict=True)
-            symbols = torch.stack([inputs.draw(steps * batch, length, generator) for inputs, generator in pairs])
-            x = symbols if on_cpu else symbols.byte().pin_memory().to(self.device, non_blocking=True)
+            if together is not None:
+                x = self.inputs[0].draw(steps * batch, length, together).byte()
+            else:
+                pairs = zip(self.inputs, self.symbols, strict=True)
+                x = torch.stack([inputs.draw(steps * batch, length, generator) for inputs, generator in pairs])
+                x = x if on_cpu else x.byte().pin_memory().to(self.device, non_blocking=True)
             targets = torch.empty(x.shape, dtype=self.weights.dtype, device=self.device)
             for indices, task, outrep, of_user in groups:
-                drawn = (symbols if of_user else x)[indices].long()
+                drawn = x[indices].long()
+                drawn = drawn.cpu() if of_user else drawn
                 values = task.targets(drawn.flatten(0, 1))
                 values = values if outrep is None else outrep.forward(values)
                 targets[indices] = values.view(drawn.shape).to(targets)

@@ -7,17 +7,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from pydantic import PositiveFloat, field_validator
 
 from synthlab.metrics import Measures, Metric, reach
-from synthlab.runs.run import (
-    Count,
-    Curriculum,
-    Length,
-    Member,
-    Protocol,
-    Run,
-    Seed,
-    Settings,
-    Steps,
-)
+from synthlab.runs.run import Count, Curriculum, Member, Run, Settings, Steps
 
 if TYPE_CHECKING:
     from synthlab.storage.records import Record
@@ -89,23 +79,17 @@ class NumbersRun(Run):
         chance=lambda config, metrics: config.load_family().find_chance(config, metrics),
         remark=describe_map,
     )
+    ORDER = (
+        *("family", "task", "inputs", "encoding", "outrep", "model", "protocol"),
+        *("train_length", "length_distribution", "curriculum", "stop", "test_length"),
+    )
     # Configs are immutable, so a narrower type is safe here; pydantic does not declare that to type checkers.
     family: Literal["numbers"] = "numbers"  # pyright: ignore[reportIncompatibleVariableOverride]
-    task: Member
     inputs: Member
-    encoding: Member
     outrep: Member
-    model: Member
-    protocol: Protocol
-    train_length: Length
     length_distribution: Literal["uniform", "proportional", "longest"]
     curriculum: Curriculum | None = None
     stop: StopSettings | None = None
-    test_length: Length
-    seed: Seed
-    weight_seed: Seed
-    data_seed: Seed
-    test_seed: Seed
     evaluation: Evaluation
 
     @field_validator("curriculum", "stop")

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor
 
+from synthlab.rng import Twisters, rand
 from synthlab.runs.registry import Registry
 from synthlab.runs.sources import Sourced
 
@@ -95,13 +96,16 @@ class InputDistribution(Sourced, ABC):
         ((4, 6), True)
     """
 
-    def draw(self, batch: int, length: int, generator: torch.Generator) -> Int[Tensor, "B L"]:
-        """Sample ``batch`` sequences of ``length`` symbols, each 0 or 1, with the randomness of ``generator``."""
-        uniform = torch.rand(batch, length, generator=generator)
+    def draw(self, batch: int, length: int, generator: torch.Generator | Twisters) -> Int[Tensor, "*E B L"]:
+        """Sample ``batch`` sequences of ``length`` symbols, each 0 or 1, with the randomness of ``generator``.
+
+        The lab draws from its own distributions for E models at once.
+        """
+        uniform = rand(generator, batch, length)
         return (uniform < self.probability(batch, generator)).long()
 
     @abstractmethod
-    def probability(self, batch: int, generator: torch.Generator) -> Float[Tensor, "#B 1"] | float:
+    def probability(self, batch: int, generator: torch.Generator | Twisters) -> Float[Tensor, "*E #B 1"] | float:
         """Return the probability of a 1: one number, or one for each of ``batch`` sequences.
 
         Random probabilities are drawn with ``generator``.
@@ -114,7 +118,7 @@ class Bernoulli(InputDistribution):
     def __init__(self, p: Annotated[float, Field(ge=0, le=1)]):
         self.p = p
 
-    def probability(self, batch: int, generator: torch.Generator) -> float:
+    def probability(self, batch: int, generator: torch.Generator | Twisters) -> float:
         return self.p
 
 
@@ -124,8 +128,8 @@ class UniformCount(InputDistribution):
     Drawn as p ~ U(0, 1) and then Bernoulli(p), so every prefix of length k has a uniform count on 0..k.
     """
 
-    def probability(self, batch: int, generator: torch.Generator) -> Float[Tensor, "B 1"]:
-        return torch.rand(batch, 1, generator=generator)
+    def probability(self, batch: int, generator: torch.Generator | Twisters) -> Float[Tensor, "*E B 1"]:
+        return rand(generator, batch, 1)
 
 
 TASKS = Registry("task", NumberTask, {"mean": Mean, "length": Length, "sum": Sum})

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from synthlab.runs.conf_files import conf_dir, own_folders
+from synthlab.runs.conf_files import conf_dir, user_folders
 
 KEY = re.compile(r"(?P<indent> *)(?P<item>- )?(?P<key>[\w/@]+):(?P<value>.*?)(?: +# (?P<comment>.*))?")
 
@@ -48,7 +48,7 @@ def read_comments(path: Path) -> Comments:
 
 def find_group_files(group: str) -> list[Path]:
     """Return the files of a config group, those of the user's own folders first."""
-    return [path for folder in (*own_folders, conf_dir()) for path in sorted((folder / group).glob("*.yaml"))]
+    return [path for folder in (*user_folders, conf_dir()) for path in sorted((folder / group).glob("*.yaml"))]
 
 
 def comments_of_member(group: str, name: str) -> Comments:

@@ -10,18 +10,19 @@ from typing import Any, cast
 
 from synthlab.errors import InputError, require
 from synthlab.runs.conf_files import (
-    FAMILY,
+    FAMILY_KEY,
     class_groups,
     conf_dir,
     describe_class,
     families,
     families_of_tasks,
     groups_of,
-    own_folders,
+    user_folders,
 )
 from synthlab.runs.registry import describe_unknown, describe_unknown_key, key_of, show
 
-OPTIONS = "protocol.options."  # prefix of keys that no file of conf/ has: arguments of the user's own optimizer
+# Prefixes of keys that no file of conf/ has: arguments of the user's own optimizer, keys of the task that tests change.
+OPTIONS = ("protocol.options.", "test_task.")
 CLASS = re.compile(r"[\w.]+:\w+")  # the name of a class
 SINGLE = re.compile(r"[\w.]+")  # a key of a single value
 NAME = re.compile(r"(?!(null|true|false|inf|nan)$)[A-Za-z_][\w./:-]*", re.IGNORECASE)  # a text that needs no quotes
@@ -63,7 +64,7 @@ def compose(
 def prepare_overrides(overrides: Iterable[str]) -> list[str]:
     """Return overrides as Hydra can take them, which knows files only.
 
-    A user's class that they name is stored as a config of its group. Arguments of her optimizer become additions.
+    A user's class that they name is stored as a config of its group. Keys below ``OPTIONS`` become additions.
     """
     from hydra.core.config_store import ConfigStore
 
@@ -100,7 +101,7 @@ def initialize_hydra(folder: str = "") -> Generator[Any]:
         running = GlobalHydra.instance().is_initialized()
         if not running:
             path = create_config_search_path(str(conf_dir() / folder))
-            for own in own_folders:
+            for own in user_folders:
                 path.prepend("command-line", f"file://{own}", SearchPathQuery(provider="schema"))
             Hydra.create_main_hydra2("synthlab", path)
         try:
@@ -201,7 +202,7 @@ def _set_value(config: dict[str, Any], key: str, value: Any) -> None:
     for parent in parents:
         inner = part.get(parent)
         part = cast(dict[str, Any], inner) if isinstance(inner, dict) else {}
-    if last not in part and not key.startswith(OPTIONS):
+    if last not in part and not (key.startswith(OPTIONS) and parents[0] in config):
         raise InputError(describe_unknown_key(f"{key}={show(value)}", [str(name) for name in part]))
     if isinstance(part.get(last), dict):
         raise InputError(f"{key}={show(value)}: has keys of its own; give those, as in {key}.KEY=VALUE")
@@ -259,7 +260,7 @@ def _describe(error: Exception, overrides: Sequence[str]) -> str:
         known = [] if parent is None or parent._is_none() else sorted({str(name) for name in parent} - {"hydra"})
         if "task" in known and "family" not in known:
             given = next((each for each in overrides if key_of(each) == "task"), "task")
-            return f"{given}: its file names no family; begin it with defaults: [_self_, {FAMILY}: sequences]"
+            return f"{given}: its file names no family; begin it with defaults: [_self_, {FAMILY_KEY}: sequences]"
         return describe_unknown_key(given or key, known)
     parsed: Any = OverridesParser.create().parse_overrides(list(overrides))
     several = [each.input_line for each in parsed if each.is_sweep_override()]

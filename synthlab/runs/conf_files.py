@@ -13,9 +13,9 @@ from synthlab.errors import InputError
 from synthlab.runs.registry import STRICT, find_class
 from synthlab.runs.run import run_type
 
-FAMILY = "/family@_global_"  # the entry of a task's list of defaults that names its family
-NAMED = re.compile(rf"{FAMILY}: (\w+)|/task@\w+: (\w+)")  # where a task's file names its family, or a task within
-own_folders: list[Path] = []  # folders of configs of the user's own, for a command line with --config-dir
+FAMILY_KEY = "/family@_global_"  # the entry of a task's list of defaults that names its family
+FAMILY_ENTRY = re.compile(rf"{FAMILY_KEY}: (\w+)|/task@\w+: (\w+)")  # a task's file names its family, or a task within
+user_folders: list[Path] = []  # folders of configs of the user's own, for a command line with --config-dir
 
 
 def conf_dir() -> Path:
@@ -57,7 +57,7 @@ def families_of_tasks() -> dict[str, str]:
     """Return the family of each task of ``conf/task/``: its file names it, or a task within, which has the same."""
     named: dict[str, str] = {}
     for path in sorted((conf_dir() / "task").glob("*.yaml")):
-        found = NAMED.search(path.read_text(encoding="utf-8"))
+        found = FAMILY_ENTRY.search(path.read_text(encoding="utf-8"))
         named[path.stem] = found[1] or found[2] if found else ""
     return {task: named.get(name, name) for task, name in named.items()}
 
@@ -87,7 +87,7 @@ def describe_class(group: str, name: str) -> dict[str, Any]:
     """
     taken = [each for each in _read_signature(find_class(name, group)) if each.name != "name"]
     within = [{f"/{group}@{each.name}": None} for each in taken if re.search("dict|Mapping", str(each.annotation))]
-    family = [{FAMILY: family_of_class(name)}] if group == "task" else []
+    family = [{FAMILY_KEY: family_of_class(name)}] if group == "task" else []
     return {"defaults": ["_self_", *family, *within], "name": name} | {each.name: _show_default(each) for each in taken}
 
 

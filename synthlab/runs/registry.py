@@ -17,13 +17,13 @@ from typing import Any, Generic, TypeVar, cast, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from synthlab.errors import InputError, format_error
-from synthlab.runs.sources import HASH, hash_present_source, hash_source, is_own, named_classes, own_classes
+from synthlab.runs.sources import HASH, hash_current_source, hash_source, is_own, list_classes, own_classes
 
 Member = TypeVar("Member")
 Schema = TypeVar("Schema", bound=BaseModel)
 
-MISSING = "missing; must be given"
-SHOWN = 200  # the most characters of a value in an error
+MISSING_MESSAGE = "missing; must be given"
+MAX_SHOWN = 200  # the most characters of a value in an error
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
 
@@ -80,7 +80,7 @@ class Registry(dict[str, type[Member]], Generic[Member]):
     def with_source(self, member: dict[str, Any], field: str) -> dict[str, Any]:
         """Return a member with the hash of its source if its class is the user's."""
         name, made = member["name"], self.find(member["name"], field)
-        return {**member, HASH: hash_present_source(field, name, made)} if is_own(name) else member
+        return {**member, HASH: hash_current_source(field, name, made)} if is_own(name) else member
 
     def build(self, config: Any, *args: Any, field: str | None = None) -> Member:
         """Return an instance of the class that ``config`` names. ``args`` are further arguments, such as sizes."""
@@ -118,7 +118,7 @@ def require_imported(config: Mapping[str, Any]) -> None:
 
     Whoever wrote the record must not choose what this process runs.
     """
-    for place, name, _ in named_classes(config):
+    for place, name, _ in list_classes(config):
         module = name.partition(":")[0]
         if module not in sys.modules:
             first = f"in Python, import {module} first"
@@ -160,7 +160,7 @@ def describe_unknown_key(given: str, choices: Sequence[str]) -> str:
 def show(value: Any) -> str:
     """Return a value as the command line would write it, shortened: ``null``, ``true``, text without quotes."""
     text = json.dumps(value) if value is None or isinstance(value, bool) else str(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
 
 
 def did_you_mean(name: Any, choices: Iterable[Any]) -> str:
@@ -176,7 +176,7 @@ def _describe(problem: Any, schema: type[BaseModel], field: str) -> list[str]:
     if isinstance(raised, InputError):  # of several settings of a part of the config, which do not fit each other
         return [f"{path}.{line}" if path else line for line in raised.lines]
     if problem["type"] == "missing":
-        return [f"{path}: {MISSING}"]
+        return [f"{path}: {MISSING_MESSAGE}"]
     value = show(problem["input"])
     if problem["type"] == "extra_forbidden":
         return [describe_unknown_key(f"{path}={value}", _keys(schema, problem["loc"][:-1]))]
@@ -219,7 +219,7 @@ def find_class(name: str, field: str) -> Any:
         raise InputError(f"{field}={name}: cannot be imported ({reason}); give package.module:Class") from None
 
 
-def find_changed(config: Mapping[str, Any]) -> list[str]:
+def find_changed_classes(config: Mapping[str, Any]) -> list[str]:
     """Return each class of the user whose source is not that of a run's plain ``config``, as ``encoding=mine:Mine``.
 
     Raises InputError for a class that cannot be imported.

@@ -16,8 +16,8 @@ from pydantic import (
 )
 
 from synthlab.errors import InputError, UnknownFamily, format_error
-from synthlab.runs.registry import MISSING, STRICT, Registry, describe_unknown, validate
-from synthlab.runs.sources import HASH, name_own_classes
+from synthlab.runs.registry import MISSING_MESSAGE, STRICT, Registry, describe_unknown, validate
+from synthlab.runs.sources import HASH, note_user_classes
 
 if TYPE_CHECKING:
     from synthlab.metrics import Measures
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # Keys of the config that do not change a run's numbers, except by rounding.
 BOOKKEEPING = ("results", "tag", "device", "workers", "retry", "save", "tracker")
-OF_COMMANDS = ("hydra", *BOOKKEEPING)  # keys of commands that are no part of a run
+COMMAND_KEYS = ("hydra", *BOOKKEEPING)  # keys of commands that are no part of a run
 
 
 def bookkeeping(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def bookkeeping(raw: Mapping[str, Any]) -> dict[str, Any]:
     """
     missing = [key for key in BOOKKEEPING if key not in raw]
     if missing:
-        raise InputError(*(f"{key}: {MISSING}" for key in missing))
+        raise InputError(*(f"{key}: {MISSING_MESSAGE}" for key in missing))
     if str(raw["results"]).startswith("memory:"):
         raise InputError(f"results={raw['results']}: is lost when the command ends; give a folder")
     return {key: raw[key] for key in BOOKKEEPING}
@@ -62,14 +62,16 @@ class Settings(BaseModel):
     """
 
     model_config = STRICT
+    ORDER: ClassVar[tuple[str, ...]] = ()  # the fields in the order of records and tables, if that is not as declared
 
     @model_serializer(mode="wrap")
     def _drop_defaults(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        fields = type(self).model_fields
+        fields, values = type(self).model_fields, serialize(self)
         return {
-            key: value
-            for key, value in serialize(self).items()
-            if key == "family" or fields[key].is_required() or getattr(self, key) != fields[key].default
+            key: values[key]
+            for key in dict.fromkeys((*self.ORDER, *fields))
+            if key in values
+            and (key == "family" or fields[key].is_required() or getattr(self, key) != fields[key].default)
         }
 
 
@@ -94,18 +96,18 @@ class Protocol(Settings):
     @model_validator(mode="after")
     def _check(self) -> "Protocol":
         lines: list[str] = []
-        if self.has_own_optimizer and ":" not in self.optimizer:
+        if self.has_user_optimizer and ":" not in self.optimizer:
             lines.append(f"{describe_unknown('optimizer', self.optimizer, OPTIMIZERS)}, or give package.module:Class")
         if self.weight_decay and self.optimizer != "adamw":
             lines.append(f"weight_decay={self.weight_decay}: needs protocol.optimizer=adamw, not {self.optimizer}")
-        if self.options and not self.has_own_optimizer:
+        if self.options and not self.has_user_optimizer:
             lines.append(f"options={self.options}: needs an optimizer of your own, not {self.optimizer}")
         if lines:
             raise InputError(*lines)
         return self
 
     @property
-    def has_own_optimizer(self) -> bool:
+    def has_user_optimizer(self) -> bool:
         """True if the optimizer is a class of the user."""
         return self.optimizer not in OPTIMIZERS
 
@@ -114,7 +116,7 @@ class Protocol(Settings):
 
         Raises InputError for a class that is no optimizer.
         """
-        if not self.has_own_optimizer:
+        if not self.has_user_optimizer:
             return self.model_copy(update={HASH: None})
         from torch.optim import Optimizer
 
@@ -148,29 +150,29 @@ RUN_TYPES: dict[str, type["Run"]] = {}  # of the families whose modules have bee
 class Run(Settings, ABC):
     """Everything that decides a run's numbers, and nothing else.
 
-    A subclass is of one family. It gives ``family`` a ``Literal`` type and default, and adds its own fields.
+    A subclass is of one family. It gives ``family`` a ``Literal`` type and default, and adds its own fields. ``ORDER``
+    says where they stand among these.
     """
 
     # Raise this number when the same config would give other numbers: older records are then trained anew.
     results_version: ClassVar[int]
-    fuses: ClassVar[bool] = False  # attention to long texts stores no matrix for each head (``models.attention``)
+    has_fused_attention: ClassVar[bool] = False  # long texts: no matrix for each head (``models.attention``)
     default_task: ClassVar[str]  # the file of conf/task/ that a run of this family uses by default
     answer: ClassVar[str]  # what kind of answer its tasks ask for, for readers
     MEASURES: ClassVar["Measures"]  # its metrics, horizon and chance level
     SEEDS: ClassVar[tuple[str, ...]] = ("seed", "weight_seed", "data_seed", "test_seed")  # a null seed equals the first
-    FORMERLY: ClassVar[str] = ""  # the first name of ``task``, of families that had another, and only one seed
+    FORMER_TASK_KEY: ClassVar[str] = ""  # the first name of ``task``, of families that had another, and only one seed
     family: str
-    if TYPE_CHECKING:  # fields that every family declares, in its own order
-        task: Member
-        model: Member
-        encoding: Member
-        protocol: Protocol
-        train_length: Length
-        test_length: Length
-        seed: Seed
-        weight_seed: Seed
-        data_seed: Seed
-        test_seed: Seed
+    task: Member
+    encoding: Member
+    model: Member
+    protocol: Protocol
+    train_length: Length
+    test_length: Length
+    seed: Seed
+    weight_seed: Seed
+    data_seed: Seed
+    test_seed: Seed
 
     @classmethod
     def __pydantic_init_subclass__(cls, **how: Any) -> None:
@@ -204,15 +206,15 @@ class Run(Settings, ABC):
     def identifying(self) -> dict[str, Any]:
         """The values that identify the run: its fields, named as in the first version, where ``family`` was ``kind``.
 
-        With ``FORMERLY`` that version had only ``seed``, so seeds that equal it are left out there.
+        With ``FORMER_TASK_KEY`` that version had only ``seed``, so seeds that equal it are left out there.
         """
         values = self.model_dump()
         family = values.pop("family")
         values["kind"] = FORMER_FAMILIES.get(family, family)
-        if not self.FORMERLY:
+        if not self.FORMER_TASK_KEY:
             return values
         followers = {name for name in self.SEEDS[1:] if values[name] == self.seed}
-        named = values | {self.FORMERLY: values["task"]}
+        named = values | {self.FORMER_TASK_KEY: values["task"]}
         return {key: value for key, value in named.items() if key not in followers | {"task"}}
 
     @classmethod
@@ -229,7 +231,8 @@ class Run(Settings, ABC):
     def groups(cls) -> list[str]:
         """Return the fields that hold a named member of a config group, the protocol included."""
         named: tuple[Any, ...] = (Member, Member | None, Protocol)
-        return [name for name, field in cls.model_fields.items() if field.annotation in named]
+        fields = cls.model_fields
+        return [name for name in dict.fromkeys((*cls.ORDER, *fields)) if fields[name].annotation in named]
 
     @property
     def id(self) -> str:
@@ -265,7 +268,7 @@ class Run(Settings, ABC):
         return len(cls.SEEDS) == 1 or any(raw.get(name) is None for name in cls.SEEDS)
 
     @classmethod
-    def check_follows(cls, raw: Mapping[str, Any], given: str) -> None:
+    def check_depends_on_seed(cls, raw: Mapping[str, Any], given: str) -> None:
         """Raise InputError for several seeds of the run that ``raw`` describes, if it does not depend on ``seed``.
 
         All runs would then have the same numbers, which would look like no variance. ``given`` is the setting to name.
@@ -302,10 +305,10 @@ def resolve(raw: Mapping[str, Any]) -> Run:
 
     Raises InputError for a run that could not be trained or tested.
     """
-    with name_own_classes(raw):
+    with note_user_classes(raw):
         run = config_of(raw)
         run = run.load_family().complete(run)
-        if run.protocol.has_own_optimizer or run.protocol.source_hash:
+        if run.protocol.has_user_optimizer or run.protocol.source_hash:
             run = run.model_copy(update={"protocol": run.protocol.with_source()})
         return run
 

@@ -60,7 +60,7 @@ def hash_source(module: str, made: type) -> str:
     return _hash_files([made.__module__, module]) or _hash_cells(made)
 
 
-def hash_present_source(field: str, name: str, made: type) -> str:
+def hash_current_source(field: str, name: str, made: type) -> str:
     """Return ``hash_source`` of a class that a run is about to use.
 
     Raises InputError if the class is not what its file says: the file was edited after this process imported it.
@@ -111,10 +111,10 @@ def own_classes(config: Mapping[str, Any]) -> Iterator[tuple[str, str, str | Non
 
     The place is the setting that names the class, such as ``encoding`` or ``protocol.optimizer``.
     """
-    return (each for each in named_classes(config) if is_own(each[1]))
+    return (each for each in list_classes(config) if is_own(each[1]))
 
 
-def named_classes(config: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, str, str | None]]:
+def list_classes(config: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, str, str | None]]:
     """Yield the same of each ``package.module:Class``, those of the lab and of torch included."""
     for key in ("name", "optimizer"):
         name = config.get(key)
@@ -123,11 +123,11 @@ def named_classes(config: Mapping[str, Any], place: str = "") -> Iterator[tuple[
     for key, value in config.items():
         for inner in cast(list[Any], value) if isinstance(value, list) else [value]:
             if isinstance(inner, Mapping):
-                yield from named_classes(cast(Mapping[str, Any], inner), f"{place}.{key}" if place else key)
+                yield from list_classes(cast(Mapping[str, Any], inner), f"{place}.{key}" if place else key)
 
 
 @contextmanager
-def name_own_classes(*configs: Mapping[str, Any]) -> Generator[None]:
+def note_user_classes(*configs: Mapping[str, Any]) -> Generator[None]:
     """Add a note to an exception of the block: the setting of the user's class that raised it, ``encoding=mine:Mine``.
 
     If none of the user's classes was running, the note has all: one may have returned what cannot be used.
@@ -145,13 +145,13 @@ def name_own_classes(*configs: Mapping[str, Any]) -> Generator[None]:
         raise
 
 
-def format_own_traceback(error: BaseException) -> list[str]:
+def format_user_traceback(error: BaseException) -> list[str]:
     """Return the lines of an error's traceback, from the first frame that is the user's own, if one is."""
     trace = error.__traceback__
-    while trace is not None and _is_behind(trace.tb_frame.f_globals.get("__name__", "")):
+    while trace is not None and _is_library(trace.tb_frame.f_globals.get("__name__", "")):
         trace = trace.tb_next
     return "".join(format_exception(type(error), error, trace or error.__traceback__)).splitlines()
 
 
-def _is_behind(module: str) -> bool:
+def _is_library(module: str) -> bool:
     return is_labs(module) or module.partition(".")[0] in ("hydra", "__main__")

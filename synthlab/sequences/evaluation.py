@@ -14,10 +14,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from synthlab.models.encodings.base import Encoding, encoding_of, stack_positions
+from synthlab.models.encodings.base import Encoding, encoding_of
 from synthlab.models.layers import Members
+from synthlab.positions.samplers import PositionSampler
 from synthlab.rng import stream
 from synthlab.runs.sources import is_own
+from synthlab.sequences.positions import POSITIONS, find_positions
 from synthlab.sequences.run import METRICS, SequencesRun, horizon_of
 from synthlab.sequences.task import Batch, SequenceTask
 from synthlab.sequences.tasks import TASKS
@@ -73,9 +75,8 @@ def evaluate_models(
     places = [stream(each.test_seed, "evaluation_positions") for each in configs]
     # What the code of a user's task makes is on a CPU.
     device = "cpu" if is_own(first.task["name"]) else models.device
-    score = partial(
-        score_examples, models, encoding_of(ensemble), TASKS.build(first.task), places=places, device=device
-    )
+    settings = {"places": places, "device": device, "sampler": POSITIONS.build(first.positions)}
+    score = partial(score_examples, models, encoding_of(ensemble), TASKS.build(first.tested_task), **settings)
     return [(metrics, by_bin(metrics, outputs, first)) for metrics, outputs in score_lengths(score, configs)]
 
 
@@ -86,7 +87,7 @@ def score_lengths(score: Callable[..., Scores], configs: Sequence[SequencesRun])
     test length. ``score`` returns the scores on examples of some lengths, drawn by a generator for each model.
     """
     config, generators = configs[0], [stream(each.test_seed, "evaluation") for each in configs]
-    task, count = TASKS.build(config.task), config.evaluation.sequences
+    task, count = TASKS.build(config.tested_task), config.evaluation.sequences
     lengths = task.lengths(1, config.test_length)
     measured, predicted, expected = [], [], []
     for length in lengths:
@@ -114,10 +115,12 @@ def score_examples(
     generators: Sequence[torch.Generator],
     places: Sequence[torch.Generator],
     device: torch.device | str = "cpu",
+    sampler: PositionSampler | None = None,
 ) -> Scores:
     """Draw an example of each of ``lengths`` by the generator of each model, and score the models' predictions.
 
-    Each of ``places`` draws the random positions of a model with ``encoding``.
+    Each of ``places`` draws the random positions of a model with ``encoding``; ``sampler`` is that of training, which
+    has positions for tests if the task gives them.
     """
     width = task.width(int(lengths.max()))
     drawn = [task.batch(lengths, width, generator) for generator in generators]
@@ -126,7 +129,7 @@ def score_examples(
     for parts in zip(*(each.split(rows, 1) for each in examples), strict=True):
         batch = Batch(*parts)
         shape = batch.sizes.shape
-        positions = stack_positions(encoding, batch.sizes, width, places)
+        positions = find_positions(sampler, encoding, task, batch, places)
         logits = models(batch.tokens.to(device), positions).flatten(0, 1)
         batch = Batch(*(part.to(device).flatten(0, 1) for part in batch))
         right, losses = task.right(logits, batch), task.losses(logits, batch).double()
@@ -151,7 +154,8 @@ def measure_fit(ensemble: nn.Module, index: int, config: SequencesRun) -> float:
     lengths = torch.tensor(task.lengths(config.train_from or task.shortest, config.train_length))
     drawn = lengths[torch.randint(len(lengths), (config.stop.sequences,), generator=generator)]
     models, encoding = Members(ensemble, [index]), encoding_of(ensemble)
-    return score_examples(models, encoding, task, drawn, [generator], [generator]).exact.mean().item()
+    sampler = POSITIONS.build(config.positions)
+    return score_examples(models, encoding, task, drawn, [generator], [generator], sampler=sampler).exact.mean().item()
 
 
 def by_bin(metrics: pd.DataFrame, outputs: Outputs, config: SequencesRun) -> pd.DataFrame:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
+import torch
 from torch import nn
 
 from synthlab.errors import InputError
@@ -11,11 +12,11 @@ from synthlab.models.building import build_encoding, build_ensemble
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.language_model import MODELS
 from synthlab.models.laws import Law, check_laws, measure_model
-from synthlab.positions.samplers import SAMPLERS
 from synthlab.rng import stream
-from synthlab.runs.registry import Registry, complete_members
+from synthlab.runs.registry import Registry, complete_members, show
 from synthlab.sequences.evaluation import evaluate_models, measure_fit
 from synthlab.sequences.objective import AnswerLoss
+from synthlab.sequences.positions import ABSOLUTE, POSITIONS, Coupled, OfTask
 from synthlab.sequences.run import SequencesRun
 from synthlab.sequences.task import SequenceTask
 from synthlab.sequences.tasks import TASKS
@@ -25,7 +26,7 @@ from synthlab.training.family import Family
 from synthlab.training.loop import Observer, Training, train_ensemble
 from synthlab.training.stopping import find_stopped_step, train_until_fit
 
-GROUPS: dict[str, Registry[Any]] = {"task": TASKS, "encoding": ENCODINGS, "model": MODELS, "positions": SAMPLERS}
+GROUPS: dict[str, Registry[Any]] = {"task": TASKS, "encoding": ENCODINGS, "model": MODELS, "positions": POSITIONS}
 
 
 def complete(config: SequencesRun) -> SequencesRun:
@@ -35,21 +36,31 @@ def complete(config: SequencesRun) -> SequencesRun:
     keep.
     """
     given = {field: getattr(config, field) for field in GROUPS}
-    fills_factor = config.positions.get("factor", 0) is None
-    if fills_factor:
-        given["positions"] = {**config.positions, "factor": 2}  # a placeholder: the final factor depends on the task
+    open_keys = [key for key, value in config.positions.items() if value is None and key in ("factor", "span", "shift")]
+    given["positions"] = {**config.positions, **dict.fromkeys(open_keys, 3)}  # placeholders, valid for any task
     members = complete_members(GROUPS, given)
-    task = TASKS.build(members["task"])
-    if fills_factor:  # the ratio of the longest test sequences to the longest training sequences, in tokens
-        ratio = task.width(config.test_length) / task.width(config.train_length)
-        members["positions"]["factor"] = max(1, math.ceil(ratio))
+    task = tested = TASKS.build(members["task"])
+    if config.test_task:
+        changed = TASKS.complete({**members["task"], **config.test_task}, "test_task")
+        tested = TASKS.build(changed)
+        members["test_task"] = {key: changed[key] for key in config.test_task}
+        if list(tested.symbols) != list(task.symbols):
+            given = show(dict(config.test_task))
+            raise InputError(f"test_task={given}: changes the symbols; a model knows those of its training alone")
+    longest = max(config.train_length, config.test_length)
+    known = {  # so that training reaches the positions of tests; the factor is a ratio of numbers of tokens
+        "factor": max(1, math.ceil(tested.width(config.test_length) / task.width(config.train_length))),
+        "span": longest + 2,
+        "shift": longest - config.train_length,
+    }
+    members["positions"] |= {key: known[key] for key in open_keys}
     filled: dict[str, Any] = {"train_from": task.shortest if config.train_from is None else config.train_from}
     if config.bins is None:
         bins = default_bins(config.train_length, config.test_length)
-        filled["bins"] = [each for each in bins if task.lengths(*each)]
+        filled["bins"] = [each for each in bins if tested.lengths(*each)]
     config = config.model_copy(update=members | filled)
-    _check_lengths(config, task)
-    _check_positions(config, task)
+    _check_lengths(config, task, tested)
+    _check_positions(config, task, tested)
     check_laws(config, lambda: measure_laws(config))
     return config
 
@@ -60,8 +71,8 @@ def default_bins(train_length: int, test_length: int) -> list[list[int]]:
     return [[start, min(start + train_length - 1, test_length)] for start in starts]
 
 
-def _check_lengths(config: SequencesRun, task: SequenceTask) -> None:
-    """Raise InputError for lengths that the task does not have, and bins without a test length beyond training."""
+def _check_lengths(config: SequencesRun, task: SequenceTask, tested: SequenceTask) -> None:
+    """Raise InputError for lengths that the tasks do not have, and bins without a test length beyond training."""
     name, first, last = config.task["name"], cast(int, config.train_from), config.train_length
     reached = {
         "train_length": last,
@@ -69,31 +80,46 @@ def _check_lengths(config: SequencesRun, task: SequenceTask) -> None:
         "curriculum.start": config.curriculum.start,
     }
     for field, length in reached.items():
-        if length is not None and (length > task.longest or not task.lengths(first, min(length, last))):
+        if length is None:
+            continue
+        has = tested if field == "test_length" else task
+        missing = not task.lengths(first, min(length, last)) or not has.lengths(1, length)
+        if length > has.longest or missing:
             raise InputError(
                 f"{field}={length}: task={name} has no training length up to that, from train_from={first} to "
-                f"train_length={last}, or ends before; it has lengths from {task.shortest} to {task.longest:g}"
+                f"train_length={last}, or ends before; it has lengths from {has.shortest} to {has.longest:g}"
             )
     for low, high in config.bins or []:
         is_trained = low <= last and high >= first
-        if not low <= high <= config.test_length or is_trained or not task.lengths(low, high):
+        if not low <= high <= config.test_length or is_trained or not tested.lengths(low, high):
             raise InputError(
                 f"bins={[low, high]}: must be a first and a last length of task={name}, at most "
                 f"test_length={config.test_length}, and contain no training length, from {first} to {last}"
             )
 
 
-def _check_positions(config: SequencesRun, task: SequenceTask) -> None:
+def _check_positions(config: SequencesRun, task: SequenceTask, tested: SequenceTask) -> None:
     """Raise InputError for encodings and samplers that cannot give positions to padded or to the longest rows."""
     encoding, name, chosen = build_encoding(MODELS, config), config.encoding["name"], config.positions["name"]
+    sampler, trained = POSITIONS.build(config.positions), task.width(config.train_length)
+    is_of_task = isinstance(sampler, OfTask)
+    if is_of_task and task.couple(torch.tensor([[task.begin]])) is None:
+        such = "choose a task that does, such as copy, reverse, or addition with task.format=padded"
+        raise InputError(f"positions={chosen}: task={config.task['name']} names no places; {such}")
+    if isinstance(sampler, Coupled) and sampler.span < config.train_length + 2:
+        raise InputError(f"positions.span={sampler.span}: must be at least train_length={config.train_length} plus 2")
     if encoding is None:
         return
-    sampler, trained = SAMPLERS.build(config.positions), task.width(config.train_length)
-    needed = max(trained, task.width(config.test_length), sampler.reach(trained))
+    if is_of_task:
+        needed = max(config.test_length + 3, sampler.reach(config.train_length))
+    else:
+        needed = max(trained, tested.width(config.test_length), sampler.reach(trained))
     if not (encoding.packs or encoding.draws_positions):
         raise InputError(f"encoding={name}: depends on the length of the text, but a row here has many lengths")
     if encoding.draws_positions and chosen != "contiguous":
         raise InputError(f"positions={chosen}: encoding={name} draws positions itself; choose contiguous")
+    if is_of_task and (not encoding.hooks or encoding.hooks - ABSOLUTE):
+        raise InputError(f"positions={chosen}: encoding={name} cannot use them; choose learned, sinusoidal or rope")
     if sampler.text_length(trained) is not None:
         raise InputError(f"positions={chosen}: gathers windows from longer texts, which this task does not have")
     if needed > encoding.longest():

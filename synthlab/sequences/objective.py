@@ -9,8 +9,9 @@ from torch import Tensor, nn
 
 from synthlab.models.encodings.base import encoding_of, stack_positions
 from synthlab.models.language_model import LanguageModel, takes_shortcuts
-from synthlab.positions.samplers import SAMPLERS, Contiguous
+from synthlab.positions.samplers import Contiguous
 from synthlab.rng import stream
+from synthlab.sequences.positions import POSITIONS, OfTask
 from synthlab.sequences.run import SequencesRun
 from synthlab.sequences.task import Batch, integers
 from synthlab.sequences.tasks import TASKS
@@ -54,7 +55,7 @@ class AnswerLoss:
         # This depends on the shape of the runs, not on the ensemble: the two ways round differently.
         self.leaves_out_padding = takes_shortcuts(model) and ensemble_size(configs[0], torch.device(device).type) == 1
         self.batches = [draw_batches(config) for config in configs]
-        self.samplers = [SAMPLERS.build(config.positions) for config in configs]
+        self.samplers = [POSITIONS.build(config.positions) for config in configs]
         self.places = [stream(config.data_seed, "positions") for config in configs]
 
     @property
@@ -69,8 +70,14 @@ class AnswerLoss:
         if isinstance(self.samplers[0], Contiguous):
             positions = stack_positions(encoding_of(self.model), batch.sizes, width, self.places)
         else:
-            pairs = zip(self.samplers, self.places, strict=True)
-            positions = torch.stack([sampler.positions(rows, width, places) for sampler, places in pairs])
+            positions = torch.stack(
+                [
+                    sampler.number(self.task, tokens, places)
+                    if isinstance(sampler, OfTask)
+                    else sampler.positions(rows, width, places)
+                    for sampler, tokens, places in zip(self.samplers, batch.tokens, self.places, strict=True)
+                ]
+            )
         return None if positions is None else positions.to(self.device), *(part.to(self.device) for part in batch)
 
     def __call__(self, *inputs: Tensor | None) -> Float[Tensor, " E"]:

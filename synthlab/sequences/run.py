@@ -1,7 +1,8 @@
 """The config of a run on a sequence task, and the measures of such runs."""
 
 import json
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -11,9 +12,7 @@ from synthlab.runs.run import (
     Curriculum,
     Length,
     Member,
-    Protocol,
     Run,
-    Seed,
     Settings,
     Share,
     Steps,
@@ -85,24 +84,19 @@ class SequencesRun(Run):
         horizon=horizon_of,
         chance=lambda config, metrics: metrics["chance"].tolist(),
     )
-    FORMERLY = "problem"
-    fuses, default_task, answer = True, "majority", "a sequence"
+    ORDER = (
+        *("family", "task", "encoding", "positions", "model", "protocol"),
+        *("train_from", "train_length", "test_length", "bins", "curriculum", "stop"),
+    )
+    FORMER_TASK_KEY = "problem"
+    has_fused_attention, default_task, answer = True, "majority", "a sequence"
     family: Literal["sequences"] = "sequences"  # pyright: ignore[reportIncompatibleVariableOverride]  # see NumbersRun
-    task: Member
-    encoding: Member
+    test_task: Mapping[str, Any] = {}
     positions: Member
-    model: Member
-    protocol: Protocol
     train_from: Length | None
-    train_length: Length
-    test_length: Length
     bins: list[Bin] | None
     curriculum: Curriculum
     stop: StopSettings
-    seed: Seed
-    weight_seed: Seed
-    data_seed: Seed
-    test_seed: Seed
     evaluation: Evaluation
 
     @classmethod
@@ -110,6 +104,11 @@ class SequencesRun(Run):
         from synthlab.sequences.family import SEQUENCES
 
         return SEQUENCES
+
+    @property
+    def tested_task(self) -> Member:
+        """The task of tests: that of training with the keys of ``test_task``."""
+        return {**self.task, **self.test_task}
 
     @property
     def shape(self) -> str:

@@ -81,6 +81,21 @@ class SequenceTask(Sourced, ABC):
         """Return the lengths of the task from ``low`` to ``high``."""
         return [length for length in range(low, high + 1) if self.has(length)]
 
+    def couple(self, tokens: Int[Tensor, "*B T"]) -> Int[Tensor, "*B T"] | None:
+        """Return the place of each token, the same for tokens that belong together, such as digits of one significance.
+
+        ``positions=coupled``, ``positions=abacus`` and ``task=index_hints`` use them. A place must follow from the
+        tokens up to its own.
+
+        Args:
+            tokens: Rows of begin, prompt, separator and some of the answer, with end tokens behind.
+
+        Returns:
+            The places. A prompt of ``length`` n has 1, ..., n, its answer at most one more, and signs 0; those of begin
+            and end are ignored. None: the task names no places.
+        """
+        return None
+
     @abstractmethod
     def width(self, length: int) -> int:
         """Return the most input tokens of an example up to this length."""

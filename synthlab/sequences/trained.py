@@ -10,6 +10,7 @@ from synthlab.errors import InputError
 from synthlab.models.encodings.base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.rng import stream
+from synthlab.sequences.positions import POSITIONS, OfTask
 from synthlab.sequences.run import SequencesRun
 from synthlab.sequences.task import AnswerTask, SequenceTask
 from synthlab.sequences.tasks import TASKS
@@ -94,5 +95,9 @@ class TrainedSequences(TrainedModel):
         return Member(self.module, 0)(row, self._positions(row))
 
     def _positions(self, row: Int[Tensor, "N T"]) -> Int[Tensor, "N T"] | None:
-        draws = stream(self.record.config.test_seed, "evaluation_positions")
+        config = cast(SequencesRun, self.record.config)
+        sampler = POSITIONS.build(config.positions)
+        if isinstance(sampler, OfTask):
+            return sampler.number(self.task, row)
+        draws = stream(config.test_seed, "evaluation_positions")
         return encoding_of(self.module).positions(torch.full((len(row),), row.shape[1]), row.shape[1], draws)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from synthlab.storage.files import Folder
 
-SILENT = 600  # seconds after which a process of another machine counts as ended
+LEASE_SECONDS = 600  # seconds after which a process of another machine counts as ended
 
 
 class Lease(NamedTuple):
@@ -98,7 +98,7 @@ def _read(path: Path) -> Lease | None:
             return Lease(start == _read_start(int(pid)), float(share))
     except ValueError:  # it is being written
         share = 0
-    return Lease(time.time() - written < SILENT, float(share))
+    return Lease(time.time() - written < LEASE_SECONDS, float(share))
 
 
 def _read_start(pid: int) -> str:

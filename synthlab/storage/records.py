@@ -26,10 +26,10 @@ from synthlab.storage.files import checksum
 if TYPE_CHECKING:
     from synthlab.training.trained import TrainedModel
 
-WHOLE = ("length", "step")  # columns of integers; all others are of double precision
+INTEGER_COLUMNS = ("length", "step")  # columns of integers; all others are of double precision
 SEEDS = Run.SEEDS
-GROUP = 100  # rows of a row group, the smallest part of a file that is decoded
-NESTED = ("metrics", "training", "outputs")
+GROUP_ROWS = 100  # rows of a row group, the smallest part of a file that is decoded
+NESTED_COLUMNS = ("metrics", "training", "outputs")
 # The columns of a row that are not nested. ``horizon`` follows from the metrics, and saves reading them.
 COLUMNS: dict[str, pa.DataType] = {
     "id": pa.string(),
@@ -45,7 +45,7 @@ COLUMNS: dict[str, pa.DataType] = {
     "weights_index": pa.int64(),
     "weights": pa.list_(pa.int64()),
 }
-REPEATED = ["family", "status", "settings", "environment", "weights_file"]  # columns of few different values
+DICTIONARY_COLUMNS = ["family", "status", "settings", "environment", "weights_file"]  # columns of few different values
 
 
 @dataclass(frozen=True)
@@ -172,13 +172,12 @@ def encode(records: Sequence[Record], weights_file: str | None) -> bytes:
         for index, record in enumerate(records)
     ]
     table, sink = pa.Table.from_pylist(rows, pa.schema(COLUMNS)), BytesIO()
-    for name in NESTED:
+    for name in NESTED_COLUMNS:
         nested = _nest([getattr(record, name) for record in records])
         table = table if nested is None else table.append_column(name, nested)
-    with pq.ParquetWriter(
-        sink, table.schema, compression="zstd", use_dictionary=REPEATED, write_statistics=False, store_schema=False
-    ) as writer:
-        writer.write_table(table, row_group_size=GROUP)
+    how: Any = {"compression": "zstd", "use_dictionary": DICTIONARY_COLUMNS, "write_statistics": False}
+    with pq.ParquetWriter(sink, table.schema, store_schema=False, **how) as writer:
+        writer.write_table(table, row_group_size=GROUP_ROWS)
         ids = " ".join(row["id"] for row in rows)
         writer.add_key_value_metadata({"ids": ids, "checksum": checksum(ids.encode())})
     return sink.getvalue()
@@ -206,7 +205,7 @@ def _nest(tables: Sequence[pd.DataFrame | None]) -> pa.Array | None:
 
 def type_columns(record: Record) -> Record:
     """Return the record with tables whose columns have the types with which they are read."""
-    tables = {name: getattr(record, name) for name in NESTED if getattr(record, name) is not None}
+    tables = {name: getattr(record, name) for name in NESTED_COLUMNS if getattr(record, name) is not None}
     types = {name: {column: _type_of(column) for column in table} for name, table in tables.items()}
     typed = {
         name: table.astype(types[name]) for name, table in tables.items() if [*table.dtypes] != [*types[name].values()]
@@ -215,7 +214,7 @@ def type_columns(record: Record) -> Record:
 
 
 def _type_of(column: object) -> type[np.generic]:
-    return np.int64 if column in WHOLE else np.float64
+    return np.int64 if column in INTEGER_COLUMNS else np.float64
 
 
 def _describe(config: Run) -> dict[str, Any]:
@@ -237,7 +236,7 @@ def _read_config(row: Mapping[str, Any]) -> Run:
         raise OlderRecord(
             f"it is of results version {row['results_version']}; the present one is {run_class.results_version}"
         )
-    seeds = {name: row[name] for name in SEEDS if name in run_class.model_fields}
+    seeds = {name: row[name] for name in run_class.SEEDS}
     config = _read_settings(row["settings"]).model_copy(update=seeds)
     if config.id != row["id"]:
         raise DamagedRecord(f"{row['id']}: damaged (it holds the run {config.id})")
@@ -258,7 +257,7 @@ def to_record(row: Mapping[str, Any], weights: Mapping[int, Callable[[], bytes]]
     """
     tables: dict[str, Any] = {
         name: pd.DataFrame({column: np.array(values, _type_of(column)) for column, values in row[name].items()})
-        for name in NESTED
+        for name in NESTED_COLUMNS
         if row.get(name)
     }
     return Record(

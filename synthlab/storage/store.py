@@ -31,8 +31,8 @@ from synthlab.storage.files import DIGITS, Folder, checksum
 from synthlab.storage.leases import Leases
 from synthlab.storage.records import (
     COLUMNS,
-    GROUP,
-    NESTED,
+    GROUP_ROWS,
+    NESTED_COLUMNS,
     Failure,
     Record,
     decode_failure,
@@ -42,7 +42,7 @@ from synthlab.storage.records import (
     to_record,
     type_columns,
 )
-from synthlab.storage.weights import check_save, read_slice, stack_weights, steps_to_keep
+from synthlab.storage.weights import check_save, find_saved_steps, read_slice, stack_weights
 
 IDENTITY = re.compile("[0-9a-f]{16}")
 NAME = re.compile(r"[0-9a-f]{16}-[0-9a-f]{8}-[0-9a-f]{16}\.parquet")
@@ -142,7 +142,7 @@ class Store:
 
     def steps(self, config: Run) -> list[int]:
         """Return the steps after which weights of this run are saved. Raises InputError if they cannot be."""
-        return steps_to_keep(self.save, config)
+        return find_saved_steps(self.save, config)
 
     def read(self, identity: str) -> Record:
         """Return the record called ``identity``.
@@ -184,7 +184,7 @@ class Store:
                         f"{path}: another version of synthlab wrote it, without the column {lacking[0]}; move it away"
                     )
                 wanted, every = {*ids}, read_ids(file.metadata.metadata)
-                groups = {place // GROUP for place, identity in enumerate(every) if identity in wanted}
+                groups = {place // GROUP_ROWS for place, identity in enumerate(every) if identity in wanted}
                 rows = file.read_row_groups(sorted(groups), columns, use_threads=False)
                 yield rows.filter(pc.is_in(rows["id"], pa.array(ids))) if len(ids) < len(rows) else rows
 
@@ -354,7 +354,7 @@ def _open_once(root: str, save: Any, tag: str | None) -> Store:
 
 
 def _have_same_numbers(one: Record, other: Record) -> bool:
-    for name in NESTED:
+    for name in NESTED_COLUMNS:
         a, b = (getattr(record, name) for record in (one, other))
         if (a is None) != (b is None) or (a is not None and not a.astype(float).equals(b.astype(float))):
             return False

@@ -16,23 +16,23 @@ from synthlab.errors import InputError
 from synthlab.runs.registry import describe_unknown, show
 from synthlab.runs.run import Run
 
-SAVED = ("weights", "checkpoints")
-SHOWN = 3  # the most steps that a message names
+SAVE_MODES = ("weights", "checkpoints")
+MAX_SHOWN = 3  # the most steps that a message names
 Save = str | tuple[int, ...] | None
 
 
 def check_save(save: Any) -> Save:
     """Return ``save``, with steps as a tuple. Raises InputError for an invalid one."""
-    if save is None or (isinstance(save, str) and save in SAVED):
+    if save is None or (isinstance(save, str) and save in SAVE_MODES):
         return save
     if isinstance(save, str):
-        raise InputError(f"{describe_unknown('save', save, SAVED)}, or give a list of steps")
+        raise InputError(f"{describe_unknown('save', save, SAVE_MODES)}, or give a list of steps")
     if isinstance(save, Sequence) and save and all(_is_step(step) for step in save):
         return tuple(int(step) for step in save)
-    raise InputError(f"save={show(save)}: must be {' or '.join(SAVED)}, or a list of steps such as [100, 1000]")
+    raise InputError(f"save={show(save)}: must be {' or '.join(SAVE_MODES)}, or a list of steps such as [100, 1000]")
 
 
-def steps_to_keep(save: Save, config: Run) -> list[int]:
+def find_saved_steps(save: Save, config: Run) -> list[int]:
     """Return the steps of a run after which its weights are saved, in order; none for ``save=None``.
 
     Raises InputError for a step after which they cannot be saved.
@@ -54,7 +54,7 @@ def check_step(step: Any, config: Run, given: str) -> int:
     points = config.checkpoints
     if _is_step(step) and (step in points or step == config.steps):
         return int(step)
-    some = [*map(str, points[:SHOWN]), *(["..."] if len(points) > SHOWN else [])]
+    some = [*map(str, points[:MAX_SHOWN]), *(["..."] if len(points) > MAX_SHOWN else [])]
     steps = f"{', '.join(some)} or {config.steps}" if some else str(config.steps)
     raise InputError(f"{given}: must be a step of the training curve of the tested model: {steps}")
 

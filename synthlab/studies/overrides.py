@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from synthlab.errors import InputError
-from synthlab.runs.composition import Composer, compose, family_of
+from synthlab.runs.composition import OPTIONS, Composer, compose, family_of
 from synthlab.runs.conf_files import run_type
 from synthlab.runs.registry import describe_unknown_key, key_of
 from synthlab.runs.run import BOOKKEEPING
@@ -99,9 +99,13 @@ class Overrides:
 
 
 def _has(config: Any, key: str) -> bool:
-    """Return True if a config has the dotted ``key``, or may have it, as an argument of the user's optimizer."""
-    for name in key.split("@")[0].split("."):
+    """Return True if a config has the dotted ``key``, or may have it, below ``composition.OPTIONS``."""
+    first, *others = key.split("@")[0].split(".")
+    if first not in config:
+        return False
+    config = config[first]
+    for name in others:
         if not isinstance(config, Mapping) or name not in config:
-            return key.startswith("protocol.options.")
+            return key.startswith(OPTIONS)
         config = config[name]
     return True

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from synthlab.errors import RunsFailed
-from synthlab.output import say, tell
+from synthlab.output import print_err, print_out
 from synthlab.runs.composition import require_launcher
 from synthlab.storage.files import write_whole
 from synthlab.storage.store import Store
@@ -65,7 +65,7 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", c
         elif runs.missing:
             troubles = launch(config, context, runs, folder, workers, device, settings["tracker"])
             runs.wait()
-    rows = [runs.kept[identity] for identity in runs.asked if identity in runs.kept]
+    rows = [runs.results[identity] for identity in runs.configs if identity in runs.results]
     about = {
         "command": shlex.join(command),
         "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),
@@ -86,9 +86,9 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", c
     except OSError as error:
         tables = []
         troubles.append(f"warning: {folder}: cannot be written ({error.strerror}); the records are kept")
-    say(*([render_rankings(found)] if found else []), f"records: {store.files.path('runs')}", *tables)
+    print_out(*([render_rankings(found)] if found else []), f"records: {store.files.path('runs')}", *tables)
     troubles += [f"warning: {where}: a damaged file, set aside and its runs trained anew" for where in runs.damaged]
-    asked, failures = len(runs.asked), []
+    asked, failures = len(runs.configs), []
     if runs.failures:
         failures += failure_lines(runs.failures, store.files.address, asked)
     if diverged := [row for row in rows if row["status"] == "diverged"]:
@@ -99,4 +99,4 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", c
     if failures:
         raise RunsFailed(*troubles, *failures)
     if troubles:
-        tell(*troubles)
+        print_err(*troubles)

@@ -18,7 +18,7 @@ from synthlab.storage.files import write_whole
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import Sweep
 from synthlab.sweeps.trackers import tracker_of
-from synthlab.sweeps.workers import leave_with
+from synthlab.sweeps.workers import exit_with_parent
 from synthlab.training.ensembles import plan_ensembles
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def job(_: "DictConfig") -> None:
     if given["path"] not in sys.path:
         sys.path.insert(0, given["path"])  # the user's own classes can be imported, as with python -m
     if given["parent"] == os.getppid():
-        leave_with(given["parent"])
+        exit_with_parent(given["parent"])
     store = Store(given["results"], given["save"], given["tag"])
     sweep = Sweep(map(config_of, given["runs"]), store, keep=lambda record: None)
     sweep.prepare()

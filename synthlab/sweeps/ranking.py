@@ -8,7 +8,7 @@ import pandas as pd
 
 from synthlab.analysis.conditions import to_text
 from synthlab.analysis.printing import chance_of
-from synthlab.analysis.tables import find_varying, mark_followers, run_row
+from synthlab.analysis.tables import find_varying, mark_equal_seeds, run_row
 from synthlab.runs.run import run_type
 from synthlab.runs.sources import own_classes
 from synthlab.storage.records import Failure, Record, flatten
@@ -52,7 +52,7 @@ def rank_runs(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     for name, is_lower in zip(order, lower, strict=True):
         table.loc[measured, name] = table.loc[measured, name].fillna(math.inf if is_lower else -math.inf)
     columns = find_varying(table) or ["task" if "task" in table else "family"]
-    named = mark_followers(table)
+    named = mark_equal_seeds(table)
     by = [named[column].map(to_text) for column in columns]  # a missing setting is a value too
     groups = table.assign(diverged=table["status"] == "diverged").groupby(by, sort=False)
     shown = [*["horizon"] * (measures.criterion is not None), *order, "training_loss"]

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from synthlab.analysis.printing import describe_recorded
 from synthlab.analysis.record_list import Records
 from synthlab.errors import DamagedRecord, InputError, RunsFailed, StoreError
-from synthlab.output import tell
+from synthlab.output import print_err
 from synthlab.runs.registry import describe_unknown, show
 from synthlab.runs.run import Run
 from synthlab.storage.records import Failure, Record
@@ -28,29 +28,29 @@ from synthlab.training.execution import environment
 
 RETRIES = ("none", "failed")
 MOST_WORKERS = 1024
-TERMINAL, LOG = 1.0, 30.0  # seconds between two looks into the store, of a bar in a terminal and of lines in a file
-PATIENCE = 20  # looking takes at most 1 / PATIENCE of the time
-RESUMED = "finished runs are kept, the same command goes on from there"
-Kept = TypeVar("Kept")
+TERMINAL_SECONDS, LOG_SECONDS = 1.0, 30.0  # seconds between two refreshes of a bar in a terminal and of lines in a file
+REFRESH_FACTOR = 20  # refreshing takes at most 1 / REFRESH_FACTOR of the time
+RESUME_NOTE = "finished runs are kept, the same command goes on from there"
+Result = TypeVar("Result")
 
 
-class Sweep(Generic[Kept]):
+class Sweep(Generic[Result]):
     """The requested runs of a sweep, in one store, by identity.
 
     Attributes:
-        kept: What ``keep`` returned of the record of each recorded run.
+        results: What ``keep`` returned of the record of each recorded run.
         failures: Why runs failed.
-        missing: The runs that are neither recorded nor failed, as of the last look into the store.
+        missing: The runs that are neither recorded nor failed, as of the last refresh.
         skipped: The number of runs that were recorded before.
         damaged: The new places of damaged files.
     """
 
-    def __init__(self, configs: Iterable[Run], store: Store, keep: Callable[[Record], Kept]):
-        self.asked = {config.id: config for config in configs}
+    def __init__(self, configs: Iterable[Run], store: Store, keep: Callable[[Record], Result]):
+        self.configs = {config.id: config for config in configs}
         self.store, self.keep = store, keep
-        self.kept: dict[str, Kept] = {}
+        self.results: dict[str, Result] = {}
         self.failures: dict[str, Failure] = {}
-        self.missing = dict(self.asked)
+        self.missing = dict(self.configs)
         self.skipped = 0
         self.damaged: list[str] = []
 
@@ -62,19 +62,19 @@ class Sweep(Generic[Kept]):
         """
         if retry not in RETRIES:
             raise InputError(describe_unknown("retry", retry, RETRIES))
-        for config in self.asked.values():
+        for config in self.configs.values():
             self.store.steps(config)
-        self.store.mark(self.asked)
+        self.store.mark(self.configs)
         if retry == "failed":
-            for identity in self.asked.keys() & {*self.store.ids("failed")}:
+            for identity in self.configs.keys() & {*self.store.ids("failed")}:
                 self.store.forget_failure(identity)
-        self.look()
-        self.skipped = len(self.kept)
+        self.refresh()
+        self.skipped = len(self.results)
         if self.missing:
             self.store.make_writable()
 
-    def look(self) -> None:
-        """Read what has been recorded, or has failed, since the last look."""
+    def refresh(self) -> None:
+        """Read what has been recorded, or has failed, since the last refresh."""
         damage = True
         while damage:
             for record in self.store.read_all(self.missing.keys()):
@@ -103,45 +103,45 @@ class Sweep(Generic[Kept]):
                     free = [config for identity, config in self.missing.items() if identity not in leases]
                     plan = plan_ensembles(free, workers, device)
                     plan += plan_ensembles([self.missing[identity] for identity in dead], workers, device)
-                    for done in map_ensembles(work, plan, workers, device, self._give_up, dead):
+                    for done in map_ensembles(work, plan, workers, device, self._record_killed, dead):
                         for each in done:
                             self._add(each)
                 elif wait:
-                    time.sleep(TERMINAL)
+                    time.sleep(TERMINAL_SECONDS)
                 else:
                     return
                 if self.missing:
-                    self.look()
+                    self.refresh()
         except StoreError as error:  # it could be written before, so the disk may be full now
-            raise RunsFailed(*(f"failed: {line}; {RESUMED}" for line in error.lines)) from None
+            raise RunsFailed(*(f"failed: {line}; {RESUME_NOTE}" for line in error.lines)) from None
 
     def wait(self) -> None:
         """Wait until nobody trains missing runs any more."""
-        self.look()
+        self.refresh()
         while any(lease.alive for lease in self.store.leases.find(self.missing).values()):
-            time.sleep(TERMINAL)
-            self.look()
+            time.sleep(TERMINAL_SECONDS)
+            self.refresh()
 
     def count(self) -> tuple[str, float]:
         """Return a line with the numbers of runs, and the number of those that are over; of others, their shares."""
-        recorded = self.store.recorded(self.asked.keys())
-        failed = len((self.asked.keys() & {*self.store.ids("failed")}) - recorded)
-        left = len(self.asked) - len(recorded) - failed
-        shares = self.store.leases.find(self.asked.keys() - recorded) if left else {}
-        over = len(self.asked) - left + sum(lease.share for lease in shares.values() if lease.alive)
+        recorded = self.store.recorded(self.configs.keys())
+        failed = len((self.configs.keys() & {*self.store.ids("failed")}) - recorded)
+        left = len(self.configs) - len(recorded) - failed
+        shares = self.store.leases.find(self.configs.keys() - recorded) if left else {}
+        over = len(self.configs) - left + sum(lease.share for lease in shares.values() if lease.alive)
         return f"{len(recorded) - self.skipped} done, {failed} failed, {self.skipped} skipped, {left} left", over
 
     @contextmanager
     def progress(self, shown: bool = True) -> Iterator[None]:
-        """Show progress while the block runs, by looking into the store: a bar in a terminal, lines in a file."""
+        """Show progress while the block runs, by reading the store: a bar in a terminal, lines in a file."""
         if not shown:
             yield
             return
         from tqdm.auto import tqdm
 
         moves = sys.stderr.isatty() or hasattr(builtins, "__IPYTHON__")
-        look = "{bar:24} {desc}| {elapsed} so far, {remaining} to go"
-        bar = tqdm(total=len(self.asked), initial=self.skipped, bar_format=look, smoothing=0, disable=not moves)
+        layout = "{bar:24} {desc}| {elapsed} so far, {remaining} to go"
+        bar = tqdm(total=len(self.configs), initial=self.skipped, bar_format=layout, smoothing=0, disable=not moves)
         stop = threading.Event()
 
         def show() -> None:
@@ -152,11 +152,11 @@ class Sweep(Generic[Kept]):
                 bar.update(over - bar.n)
                 bar.refresh()
                 if not moves:
-                    tell(text)
+                    print_err(text)
 
         def watch() -> None:
             pause = began = 0.0
-            while not stop.wait(max(TERMINAL if moves else LOG, PATIENCE * pause)):
+            while not stop.wait(max(TERMINAL_SECONDS if moves else LOG_SECONDS, REFRESH_FACTOR * pause)):
                 began = time.monotonic()
                 show()
                 pause = time.monotonic() - began
@@ -175,11 +175,11 @@ class Sweep(Generic[Kept]):
         identity = done.config.id
         self.missing.pop(identity, None)
         if isinstance(done, Record):
-            self.kept[identity] = self.keep(done)
+            self.results[identity] = self.keep(done)
         else:  # of many, without their tracebacks, to save memory
-            self.failures[identity] = replace(done, traceback=done.traceback if len(self.asked) == 1 else "")
+            self.failures[identity] = replace(done, traceback=done.traceback if len(self.configs) == 1 else "")
 
-    def _give_up(self, config: Run) -> list[Record | Failure]:
+    def _record_killed(self, config: Run) -> list[Record | Failure]:
         """Record a run as failed that was killed with its process twice."""
         error = RuntimeError("its worker was killed twice, perhaps for want of memory")
         failure = Failure.from_error(config, error, environment())
@@ -190,7 +190,7 @@ class Sweep(Generic[Kept]):
 def count_workers(workers: Any, device: str = "cpu") -> int:
     """Return the number of processes for ``workers``. Raises InputError.
 
-    None is one for each usable core, or for each GPU, of which each has at most one.
+    None is one for each usable core, or for each GPU.
     """
     if workers is not None and (
         not isinstance(workers, int) or isinstance(workers, bool) or not 1 <= workers <= MOST_WORKERS
@@ -200,15 +200,15 @@ def count_workers(workers: Any, device: str = "cpu") -> int:
         return workers or count_cores()
     import torch
 
-    return min(workers or MOST_WORKERS, torch.cuda.device_count())
+    return workers or torch.cuda.device_count()
 
 
 def require_recorded(configs: Iterable[Run], store: Store) -> None:
     """Raise InputError unless ``store`` has every run, since nothing may be trained."""
-    asked = {config.id for config in configs}
-    missing = len(asked - store.recorded(asked))
+    ids = {config.id for config in configs}
+    missing = len(ids - store.recorded(ids))
     if missing:
-        raise InputError(f"replot=true: {missing} of {len(asked)} runs are not recorded below {store.root}; train them")
+        raise InputError(f"replot=true: {missing} of {len(ids)} runs are not recorded below {store.root}; train them")
 
 
 def ensure(
@@ -219,16 +219,16 @@ def ensure(
     device: str = "cpu",
     tracker: Tracker | None = None,
     retry: str = "failed",
-    tell_recorded: bool = False,
+    report_recorded: bool = False,
 ) -> Records:
     """Return the records of ``configs``, in their order, training only those that ``store`` lacks.
 
     Runs of one shape train as an ensemble. Each of ``workers`` processes trains one ensemble at a time, on one thread
-    of a CPU or on a GPU of its own. Records depend neither on the ensembles nor on ``workers``. ``device`` is cpu, cuda
+    of a CPU or on a GPU. Records depend neither on the ensembles nor on ``workers``. ``device`` is cpu, cuda
     or auto (cuda if available). A damaged file is moved away and its runs trained again, with a warning. Runs that
     failed in an earlier call are tried again; with ``retry="none"`` they are not, and count as failed. The records of a
     finished ensemble are kept if a later one is interrupted. A line says which runs were recorded before, with
-    ``progress`` or ``tell_recorded``.
+    ``progress`` or ``report_recorded``.
 
     Raises InputError, before anything is trained, for an unwritable folder or an unavailable device; raises RunsFailed
     at the end if runs failed.
@@ -237,13 +237,13 @@ def ensure(
     workers = count_workers(workers, device)
     sweep = Sweep(configs, store, keep=lambda record: record)
     sweep.prepare(retry)
-    if (progress or tell_recorded) and sweep.kept:
-        tell(describe_recorded([*sweep.kept.values()], len(sweep.asked)))
+    if (progress or report_recorded) and sweep.results:
+        print_err(describe_recorded([*sweep.results.values()], len(sweep.configs)))
     if sweep.missing:
         with sweep.progress(progress):
             sweep.train(workers, device, tracker=tracker)
     for file in sweep.damaged:
         warnings.warn(f"a damaged file was set aside, and its runs trained anew: {file}", stacklevel=2)
     if sweep.failures:
-        raise RunsFailed(*failure_lines(sweep.failures, store.files.address, len(sweep.asked)))
-    return Records(sweep.kept[config.id] for config in configs)
+        raise RunsFailed(*failure_lines(sweep.failures, store.files.address, len(sweep.configs)))
+    return Records(sweep.results[config.id] for config in configs)

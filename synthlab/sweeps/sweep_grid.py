@@ -11,7 +11,7 @@ from synthlab.runs.composition import Composer, initialize_hydra, input_errors
 from synthlab.runs.registry import show
 from synthlab.runs.run import BOOKKEEPING, Run, bookkeeping, resolve, run_type
 
-MOST = 100_000  # the most runs of a sweep
+MAX_RUNS = 100_000  # the most runs of a sweep
 
 
 class SweepGrid(NamedTuple):
@@ -43,7 +43,7 @@ def grid(overrides: Sequence[str]) -> SweepGrid:
             config = known[rest].with_seeds(raw) if rest in known else resolve(raw)
             known.setdefault(rest, config)
             if len(swept.get("seed", ())) > 1:
-                run_type(raw["family"]).check_follows(raw, typed["seed"])
+                run_type(raw["family"]).check_depends_on_seed(raw, typed["seed"])
             configs[config.id] = config
             settings = bookkeeping(raw)
         except InputError as error:
@@ -68,13 +68,13 @@ def parse_sweep(overrides: Sequence[str]) -> tuple[list[str], dict[str, str], di
             if each.is_interval_sweep():
                 raise InputError(f"{each.input_line}: an interval has no list of values; give range(START,STOP,STEP)")
         swept = {
-            key: list(map(each._convert_value, islice(each.sweep_iterator(), MOST + 1)))
+            key: list(map(each._convert_value, islice(each.sweep_iterator(), MAX_RUNS + 1)))
             for key, each in several.items()
         }
     typed = {key: str(each.input_line) for key, each in several.items()}
     if not all(swept.values()):
         raise InputError(*(f"{typed[key]}: has no value" for key, values in swept.items() if not values))
-    if prod(map(len, swept.values())) > MOST:
+    if prod(map(len, swept.values())) > MAX_RUNS:
         widest = max(swept, key=lambda key: len(swept[key]))
-        raise InputError(f"{typed[widest]}: too many runs; a sweep has at most {MOST:,}: split it")
+        raise InputError(f"{typed[widest]}: too many runs; a sweep has at most {MAX_RUNS:,}: split it")
     return [str(each.input_line) for key, each in last.items() if key not in several], typed, swept

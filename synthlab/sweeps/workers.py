@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from synthlab.errors import InputError, StoreError
-from synthlab.runs.registry import find_changed
+from synthlab.runs.registry import find_changed_classes
 from synthlab.runs.run import Run
 from synthlab.storage.records import Failure, Record
 from synthlab.storage.store import Store
@@ -20,7 +20,7 @@ from synthlab.sweeps.trackers import Tracker, Tracks
 from synthlab.training.execution import environment, execute_together, split_inexact
 
 Done = TypeVar("Done")
-RENEWED = 100  # renewing leases takes at most 1 / RENEWED of the time
+RENEWAL_FACTOR = 100  # renewing leases takes at most 1 / RENEWAL_FACTOR of the time
 
 
 def train_and_record(
@@ -40,7 +40,7 @@ def train_and_record(
 def _train(configs: list[Run], store: Store, device: str, tracker: Tracker | None) -> list[Record | Failure]:
     identities, due = [config.id for config in configs], 0.0
     try:
-        if changed := sorted({each for config in configs for each in find_changed(config.model_dump())}):
+        if changed := sorted({each for config in configs for each in find_changed_classes(config.model_dump())}):
             again = "its source changed during the sweep; give the command again"
             raise InputError(*(f"{each}: {again}" for each in changed))
         with Tracks(tracker, configs) if tracker else nullcontext() as tracks:
@@ -49,7 +49,7 @@ def _train(configs: list[Run], store: Store, device: str, tracker: Tracker | Non
                 nonlocal due
                 if (began := time.monotonic()) > due:
                     store.leases.renew(identities, step / configs[0].steps)
-                    due = time.monotonic() + max(1.0, RENEWED * (time.monotonic() - began))
+                    due = time.monotonic() + max(1.0, RENEWAL_FACTOR * (time.monotonic() - began))
                 if tracks:
                     tracks.observe(step, losses)
 
@@ -80,9 +80,9 @@ def map_ensembles(
 ) -> Iterator[Done]:
     """Yield the results of ``work`` on each ensemble of ``plan``, as they finish, from up to ``workers`` processes.
 
-    One worker is this process. On GPUs, each worker has one of its own. If a worker is killed, each run of its ensemble
-    is tried again alone; of a run that is killed again, ``give_up`` tells the result. ``suspects`` are the identities
-    of runs whose process was killed before: with any, all work is done in other processes.
+    One worker is this process. Workers take the GPUs of a machine in turn. If a worker is killed, each run of its
+    ensemble is tried again alone; of a run that is killed again, ``give_up`` tells the result. ``suspects`` are the
+    identities of runs whose process was killed before: with any, all work is done in other processes.
 
     Raises BrokenExecutor for a run that is killed twice, without ``give_up``.
     """
@@ -124,12 +124,12 @@ def map_ensembles(
 
 
 def _begin(device: str, number: int, parent: int) -> None:
-    """Begin the worker process ``number``, which on GPUs takes the one of its number."""
-    leave_with(parent)
+    """Begin the worker process ``number``."""
+    exit_with_parent(parent)
     if device != "cpu":
         import torch
 
-        torch.cuda.set_device(number)
+        torch.cuda.set_device(number % torch.cuda.device_count())
 
 
 def _run(work: Callable[[list[Run]], Done], configs: list[Run]) -> Done:
@@ -141,7 +141,7 @@ def _run(work: Callable[[list[Run]], Done], configs: list[Run]) -> Done:
 
 
 @cache
-def leave_with(parent: int) -> None:
+def exit_with_parent(parent: int) -> None:
     """End this worker when its parent is gone: a parent that was killed could not tell its workers to stop."""
 
     def watch() -> None:

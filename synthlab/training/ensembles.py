@@ -27,7 +27,7 @@ def plan_ensembles(configs: Sequence[Own], workers: int, device: str = "cpu") ->
     for members in shapes.values():
         # The optimizer updates models with equal learning rates together.
         members = sorted(members, key=lambda config: config.protocol.lr)
-        size = min(ensemble_size(members[0], device), _count_fitting(members[0], device))
+        size = min(ensemble_size(members[0], device), _count_that_fit(members[0], device))
         plan += _parts(members, -(-len(members) // size))
     plan.sort(key=seconds, reverse=True)
     while len(plan) < 4 * workers and len(plan) % workers and len(plan[0]) > 1:
@@ -41,7 +41,7 @@ def ensemble_size(config: Run, device: str = "cpu") -> int:
     It is 1 for a model whose size is unknown, and with an optimizer of the user.
     """
     activations = _activations(config)
-    return 1 if activations is None or config.protocol.has_own_optimizer else max(1, CAPACITY[device] // activations)
+    return 1 if activations is None or config.protocol.has_user_optimizer else max(1, CAPACITY[device] // activations)
 
 
 def seconds(configs: Sequence[Run]) -> float:
@@ -58,7 +58,7 @@ def _parts(configs: list[Own], count: int) -> list[list[Own]]:
     return [configs[low:high] for low, high in pairwise(bounds)]
 
 
-def _count_fitting(config: Run, device: str) -> int:
+def _count_that_fit(config: Run, device: str) -> int:
     """Return how many models of this shape fit in a GPU's memory while they train, by what is kept for gradients.
 
     An ensemble on a CPU takes far less memory than there is, and a single model is tried whatever it takes.
@@ -70,7 +70,7 @@ def _count_fitting(config: Run, device: str) -> int:
 
     model, length = config.model, config.train_length
     kept = 2 * model.get("width", 1) * (1 + model.get("mlp_ratio", 0))
-    kept += 0 if config.fuses else model.get("heads", 1) * length  # attention logits
+    kept += 0 if config.has_fused_attention else model.get("heads", 1) * length  # attention logits
     needed = BYTES * config.protocol.batch * length * _depth(model) * kept
     return max(1, int(torch.cuda.get_device_properties(device).total_memory // needed))
 

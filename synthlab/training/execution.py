@@ -19,7 +19,7 @@ import torch
 from torch import nn
 
 from synthlab.runs.run import Run
-from synthlab.runs.sources import name_own_classes
+from synthlab.runs.sources import note_user_classes
 from synthlab.storage.records import Record
 from synthlab.training.devices import count_cores, find_device, use_one_thread
 from synthlab.training.loop import Observer, Training, train_ensemble
@@ -27,9 +27,9 @@ from synthlab.training.weights import weights_file
 
 # Number of models in a trial: alignments in memory repeat after four models, 16 bytes apart. Number of training steps:
 # a difference in the gradient shows in the parameters after one step, and in the loss of the next.
-TRIED, TRIAL_STEPS = 5, 3
-# A GPU tests at most TESTED models at once, and fewer where a text of each has more than LOGITS attention logits.
-TESTED, LOGITS = 64, 2**21
+TRIAL_MODELS, TRIAL_STEPS = 5, 3
+# A GPU tests at most TEST_MODELS models at once, fewer where a text of each has more than TEST_LOGITS attention logits.
+TEST_MODELS, TEST_LOGITS = 256, 2**21
 _exact: dict[tuple[str, int], bool] = {}  # the results of this process's trials, by shape and number of models
 
 
@@ -48,7 +48,7 @@ def execute_together(
     """
     device = find_device(device)
     started, surroundings, family = time.time(), environment(device), configs[0].load_family()
-    with use_one_thread(), name_own_classes(configs[0].model_dump()):
+    with use_one_thread(), note_user_classes(configs[0].model_dump()):
         ensemble, trainings, weights = train_together(configs, observe, device, keep)
         trained = time.time()
         nothing: pd.DataFrame = pd.DataFrame(columns=["length", *configs[0].measures().metrics])
@@ -115,7 +115,7 @@ def _plan_tests(configs: Sequence[Run], indices: Sequence[int], device: str) -> 
     same: dict[str, list[int]] = defaultdict(list)
     for index in indices:
         same[configs[index].model_dump_json(exclude={*configs[index].SEEDS, "protocol"})].append(index)
-    size = max(1, min(TESTED, LOGITS // configs[0].test_length ** 2))
+    size = max(1, min(TEST_MODELS, TEST_LOGITS // configs[0].test_length ** 2))
     return [part[first : first + size] for part in same.values() for first in range(0, len(part), size)]
 
 
@@ -141,7 +141,7 @@ def tabulate_curve(training: Training) -> pd.DataFrame:
 def environment(device: str = "cpu") -> dict[str, Any]:
     """Return the versions, device and machine of a run, and its start time."""
     try:
-        lab = version("synthlab")
+        lab = version("synthlab-lengths")
     except PackageNotFoundError:
         lab = "a checkout, not installed"
     return {
@@ -172,7 +172,7 @@ def is_exact(configs: Sequence[Run]) -> bool:
     """Return True if runs of one shape compute in an ensemble what each computes alone; False if the trial fails."""
     if not _fills_vectors(configs[0]):
         return False
-    shape, tried = configs[0].shape, configs[:TRIED]
+    shape, tried = configs[0].shape, configs[:TRIAL_MODELS]
     if (shape, len(tried)) not in _exact:
         with use_one_thread():
             try:

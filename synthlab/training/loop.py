@@ -52,7 +52,7 @@ def train_ensemble(
     """
     protocol, parameters = protocols[0], [parameter for parameter in parameters if parameter.requires_grad]
     rows = move_to_rows(parameters, len(protocols))
-    if not protocol.has_own_optimizer:
+    if not protocol.has_user_optimizer:
         optimizer = RowOptimizer(rows, protocols)
     elif len(protocols) == 1:
         optimizer = OwnOptimizer(parameters, rows, protocol)
@@ -72,7 +72,7 @@ def train_ensemble(
     curves = [Training([], [], None) for _ in protocols]
     pending: list[Tensor] = []
     step = 0
-    if rows.values.is_cuda and not protocol.has_own_optimizer and isinstance(objective, Replayable):
+    if rows.values.is_cuda and not protocol.has_user_optimizer and isinstance(objective, Replayable):
         steps = replay(objective, update, work=rows.values.numel() * protocol.steps)
     else:
         steps = nullcontext(lambda: update(objective()))

@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 from synthlab.errors import InputError
 from synthlab.inspection.hooked import Activations, HookedTransformer, run_with_cache
 from synthlab.models.transformer import Decoder
-from synthlab.runs.registry import find_changed, require_imported, show
+from synthlab.runs.registry import find_changed_classes, require_imported, show
 from synthlab.storage.records import Record
 from synthlab.storage.weights import check_step
 from synthlab.training.devices import use_one_thread
@@ -59,7 +59,7 @@ class TrainedModel(ABC):
         self.record = record
         self.step = config.steps if step is None else check_step(step, config, f"step={show(step)}")
         require_imported(config.model_dump())
-        changed = ", ".join(find_changed(config.model_dump()))
+        changed = ", ".join(find_changed_classes(config.model_dump()))
         if changed:
             warnings.warn(
                 f"record {config.id}: {changed} has another source now than when the run was recorded; the model "

@@ -106,7 +106,7 @@ def test_conditions_choose_runs_and_rows(store, where, rows):
 
 def test_tables_of_many_runs_are_made_in_parts(store, monkeypatch, invoke, tmp_path):
     whole = load_records(store.root)
-    monkeypatch.setattr(collection, "PART", 2)
+    monkeypatch.setattr(collection, "PART_RUNS", 2)
     parts = list(collection.Collection(store).parts())
     assert [part["id"].nunique() for part in parts] == [2, 2, 1]
     pd.testing.assert_frame_equal(load_records(store.root), whole)

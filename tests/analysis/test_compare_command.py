@@ -4,6 +4,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
+import synthlab
 from support.records import encoded, made, record
 from synthlab import compare
 from synthlab.analysis import collection
@@ -79,9 +80,23 @@ def test_a_folder_is_read_in_parts(command, tmp_path, monkeypatch):
     asked = [["--x", "length"], ["--x", "encoding", "--metric", "horizon"], ["--x", "step"]]
     for number, words in enumerate(asked):
         assert command(*words, "--out", f"{number}.png")[0] == 0
-    monkeypatch.setattr(collection, "PART", 1)
-    monkeypatch.setattr(compare, "PART", 1)
+    monkeypatch.setattr(collection, "PART_RUNS", 1)
+    monkeypatch.setattr(compare, "PART_RUNS", 1)
     for number, words in enumerate(asked):
         assert command(*words, "--out", "parts.png")[0] == 0
         for suffix in (".png", ".points.csv"):
             assert (tmp_path / f"parts{suffix}").read_bytes() == (tmp_path / f"{number}{suffix}").read_bytes()
+
+
+def test_a_series_of_one_s_own_has_the_label_that_it_is_given(command, tmp_path):
+    assert command("--by", "encoding", "--label", "NoPE=none, by me", "--out", "mine.svg")[0] == 0
+    figure = compare.compare(synthlab.load_records(), by="encoding", labels={"NoPE": "none, by me"})
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    plt.close(figure)
+    assert labels == ["none, by me", "ALiBi"]
+
+
+@pytest.mark.parametrize(("label", "said"), [("NoPe=x", "label=NoPe: unknown, did you mean NoPE"), ("NoPE", "must be")])
+def test_a_label_of_no_series_is_refused(command, label, said):
+    status, _, err = command("--label", label)
+    assert (status, said in err, err.count("\n")) == (2, True, 1)

@@ -93,3 +93,27 @@ def test_an_error_of_the_page_is_one_line(window, monkeypatch, capsys):
     window.press("Mean works")
     window.trains(2)
     assert window.names == ["mean, NoPE, varied coin"]
+
+
+def test_before_a_first_run_the_page_says_what_to_press_and_shows_no_empty_chart(window):
+    board = window.page.board
+    assert board.errors.hints[0].text == "Press “Mean works”"
+    assert not board.losses.figure.visible
+    window.press("Mean works")
+    window.trains(1)
+    assert board.errors.hints[0].text == ""
+    assert board.losses.figure.visible
+    window.press("Clear")
+    assert not board.plain.figure.visible
+
+
+def test_curves_in_another_unit_are_hidden(window):
+    window.press("Mean works")
+    window.trains(1)
+    window.press("Length fails")
+    window.trains(2)
+    shown = {key: curve.visible for key, (curve, *_) in window.page.board.losses.drawn.items()}
+    assert shown == {1: False, 2: True}
+    window.page.controls.look.value = "1"
+    shown = {key: curve.visible for key, (curve, *_) in window.page.board.errors.charts["log"].drawn.items()}
+    assert shown == {1: True, 2: False}

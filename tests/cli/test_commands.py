@@ -41,9 +41,9 @@ def test_help_lists_every_subcommand_in_one_line_without_heavy_imports():
     lines = done.stdout.splitlines()
     for name, command in COMMANDS.items():
         (line,) = (line for line in lines if line.split()[:1] == [name])
-        assert line.split(maxsplit=1)[1] == command.does
+        assert line.split(maxsplit=1)[1] == command.summary
         assert len(line) <= 120
-        assert len(command.does.split()) > 3
+        assert len(command.summary.split()) > 3
     assert "synthlab task=copy --help" in done.stdout
     assert "-sc install=bash" in done.stdout
 

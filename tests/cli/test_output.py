@@ -9,7 +9,7 @@ import pytest
 
 from support.configs import QUICK
 from synthlab.errors import InputError, RunsFailed, escape
-from synthlab.output import say, tell
+from synthlab.output import print_err, print_out
 from synthlab.runs.composition import to_overrides
 from synthlab.storage.store import Store
 
@@ -34,8 +34,8 @@ def test_what_nobody_can_read_is_dropped_and_costs_no_status(invoke, quick, make
         monkeypatch.setattr(sys, "stdout", out)
         monkeypatch.setattr(sys, "stderr", err)
         for _ in range(2):
-            say("a line", "another")
-            tell("a line")
+            print_out("a line", "another")
+            print_err("a line")
         assert invoke("synthlab", *quick, "task=sum").status == 0
 
 
@@ -69,6 +69,6 @@ STEERING = "\x1b[2J\u202e"
 
 
 def test_lines_keep_their_newlines_and_nothing_else_that_steers_a_terminal(capsys):
-    say(f"a\n\tb{STEERING}\r", 3)
-    tell(f"a\n\tb{STEERING}\udc80")
+    print_out(f"a\n\tb{STEERING}\r", 3)
+    print_err(f"a\n\tb{STEERING}\udc80")
     assert capsys.readouterr() == ("a\n\tb\\x1b[2J\\u202e\\r\n3\n", "a\n\tb\\x1b[2J\\u202e\\udc80\n")

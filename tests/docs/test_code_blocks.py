@@ -180,7 +180,7 @@ def check_study(command: str, overrides: list[str], named: list[str]) -> None:
     name, _, study = [*short, *named, "output_alignment"][0].partition("/")
     study = study or ("quick" if "quick=true" in overrides else "default")
     words = [override for override in overrides if not override.startswith("figure=")]
-    own = [word for word in words if studies.is_of_the_command(word)]
+    own = [word for word in words if studies.is_command_key(word)]
     found = compose([f"study={name}/{studies.studies_of(name)[study]}", *own], "study")["study"]
     first = {**papers(), "atlas": atlas}[name]().studies(found)[next(iter(studies.read_studies(name, study)))]
     of_runs = Overrides(word for word in words if word not in own)

@@ -12,6 +12,7 @@ from experiments.atlas import page
 from experiments.atlas.scores import score_runs, summarize
 from experiments.atlas.study import ATLAS
 from experiments.committed_verdicts import RUNS, read_tables, write_tables
+from experiments.reference import ROOT
 from support.browser import open_chromium
 from support.figures import studies
 from support.hasty import hastily
@@ -111,6 +112,10 @@ def test_the_page_shows_new_rows_beside_the_committed_ones():
     other = page.make_page({"sequences": own.assign(overrides="protocol.steps=10")})
     assert {arm for _, arm in cells_of(other)} == {"mine:<script>", "nope"}
     assert "protocol.steps=10" in other
+
+
+def test_the_committed_page_is_that_of_the_committed_runs():
+    assert (ROOT / "docs" / "atlas.html").read_text() == page.make_page({})
 
 
 @pytest.mark.slow

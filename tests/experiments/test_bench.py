@@ -23,14 +23,14 @@ def test_rows_of_a_gpu(tmp_path, monkeypatch):
     path.write_bytes(lzma.compress("\n".join(json.dumps(["id", each]) for each in settings).encode()))
     monkeypatch.setattr(gpu, "REFERENCE", path)
     monkeypatch.setattr(gpu.graphs, "PAYS", 0.0)  # set back afterwards
-    rows = list(gpu.measure("cpu", {"small": gpu.Shape(SMALL, (1, 2), 2, 2)}, 6, 1, 1))
+    rows = list(gpu.measure("cpu", {"small": gpu.Shape(SMALL, (1, 2), (2,), 2)}, 6, 1, 1))
     assert {row.measure for row in rows} == {
         "GPU: small, 1 at a time",
         "GPU: small, 2 at a time",
         "GPU: small, 2 at a time, compiled",
         "GPU: small, 2 at a time in each of 1 processes",
-        "GPU: the reference's 2 runs of the family numbers",
-        "GPU: the reference's 2 runs of the family language",
+        "GPU: the reference's 2 runs of the family numbers, by 1 processes",
+        "GPU: the reference's 2 runs of the family language, by 1 processes",
     }
     for row in rows[:3]:
         found = row.numbers

@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 from experiments.nope.claims import CLAIMS
+from experiments.nope.miniature import RATES
 from experiments.nope.paper import Nope
 from experiments.sequences.published import RANGE, read_published
 from experiments.sequences.ranks import (
@@ -148,3 +149,14 @@ def test_claims_on_lengths_by_hand():
     assert judged("N1", rows(theirs | {"nope": FAR})).word == "holds"
     assert answers("N1", rows(theirs)) == ["holds", "fails", "fails", "fails", "holds", "holds", "holds"]
     assert judged("N1", rows(theirs)).word == "undecided"  # three of seven: 13.1
+
+
+def test_rates_are_compared_where_both_encodings_fit():
+    exact = {f"{name} {rate}": FAR if name == "nope" else CLOSE for name in ("nope", "t5") for rate in RATES}
+    runs = rows(exact, "repeat_2")
+    runs.loc[runs["arm"] == "t5 3e-4", "fit"] = False
+    lead, near = judged("M1", runs).checks, judged("M3", runs).checks
+    assert [check.answer for check in lead] == [check.answer for check in near] == ["holds", "holds", "not tested"]
+    # Of lengths 21 to 40 T5's bias has 0.8, 0.4, 0.1 and 0 right in four ranges of five, NoPE all.
+    assert lead[0].median == pytest.approx(1.3 / 4 - 1)
+    assert near[0].median == pytest.approx(0.2)

@@ -27,7 +27,7 @@ POWERS = (-3.0, -2.0, -1.0, -0.5, -0.25)
 
 
 def member(q: float, raised: str, inner: str = "nope") -> dict:
-    name = "experiments.output_alignment.readout:Readout"
+    name = "readout"
     return {"name": name, "q": q, "raised": raised, "inner": {"name": inner}}
 
 

@@ -34,7 +34,7 @@ def test_34_cases_and_what_becomes_of_them():
     close = cases[cases["median"].between(0.75, 0.765)]["median"]
     assert (len(close), close.min().round(3), close.max().round(3)) == (4, 0.75, 0.761)
     says("README.md", "for 34 pairs of a task and an encoding: 25 succeed", "in 16 of the 34 the seeds disagree")
-    says("docs/papers.md", "In 16 of the 34 the seeds disagree", "a threshold of 76 % 22 generalize, with 80 % 21")
+    says("docs/papers.md", "in 16 of the 34 the seeds disagree", "a threshold of 76 % 22 generalize, with 80 % 21")
 
 
 def test_the_best_encoding_s_gain_by_length_and_without_even_pairs():

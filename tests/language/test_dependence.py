@@ -9,6 +9,7 @@ from synthlab.language.evaluation import evaluate_models
 from synthlab.language.objective import WindowLoss
 from synthlab.language.training import build_extension, build_models, train_models
 from synthlab.models.encodings import ENCODINGS
+from synthlab.positions.samplers import SAMPLERS
 from synthlab.runs.composition import conf_dir
 from synthlab.training.execution import execute
 
@@ -47,7 +48,7 @@ BEFORE = torch.ones(TOKENS, TOKENS, dtype=torch.bool).tril()
     [
         *(f"encoding={name}" for name in ENCODINGS),
         *(f"extension={name}" for name in names("extension")),
-        *(f"positions={name}" for name in names("positions")),
+        *(f"positions={name}" for name in SAMPLERS),
     ],
 )
 def test_answers_depend_on_the_tokens_before(setting, depth):

@@ -21,7 +21,7 @@ from synthlab.training.execution import execute
 
 LENGTH_DEPENDENT = ("clex", "dynamic_ntk", "longrope")
 MAPS = ("self_extend", "rerope", "leaky_rerope", "dual_chunk")
-EXTENSIONS = ("pi", "ntk", "yarn", "eabf", *LENGTH_DEPENDENT, *MAPS)
+EXTENSIONS = ("nope", "pi", "ntk", "yarn", "eabf", *LENGTH_DEPENDENT, *MAPS)
 
 
 def test_loss_without_the_regularizer():
@@ -52,6 +52,16 @@ def test_an_extension_replaces_the_encoding_after_training(extension):
     ensemble = build_models([extended])
     train_models(ensemble, [extended])
     assert ensemble.encoding.__class__ is ENCODINGS[extension]
+
+
+def test_any_encoding_without_weights_can_be_dropped():
+    config = small("encoding=alibi", "extension=nope", "finetune.steps=2")
+    ensemble = build_models([config])
+    train_models(ensemble, [config])
+    tokens = torch.randint(256, (1, 1, 8), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        far = torch.tensor([[[1, 9, 9, 30, 2, 5, 5, 0]]])
+        assert torch.equal(ensemble(tokens), ensemble(tokens, far))  # positions do nothing
 
 
 def test_a_second_training_goes_on_from_the_first():
@@ -95,6 +105,7 @@ def test_empty_groups_keep_the_identity(nothing):
         ("alignment.windows=2 alignment.low=0.3 alignment.high=0.3 train_length=5", "alignment.low=0.3: "),
         ("encoding=learned extension=yarn", "encoding=learned: an extension replaces rope"),
         ("encoding=learned encoding.table=20", "encoding=learned: has 20 positions"),
+        ("encoding=learned extension=nope", "encoding=learned: has weights, which an extension would replace"),
         ("encoding=clex extension=pi", "encoding=clex: has weights, which an extension would replace"),
         ("evaluation.lengths=[1e9]", "evaluation.lengths=[1000000000.0]: "),
         ("extension=clex finetune.steps=2", "extension=clex: has weights that only training beyond 8 tokens affects"),

@@ -115,7 +115,7 @@ def test_log_n_keeps_the_share_of_the_largest_logit():
         assert (scale[n - 1] * logits).softmax(0)[0].item() == pytest.approx(n / (2 * n - 1), rel=1e-5)
 
 
-@pytest.mark.parametrize("name", ["fox", "cope", "kerple", "fire", "ssmax"])
+@pytest.mark.parametrize("name", ["fox", "cope", "fire", "ssmax", "pope", "transformer_xl"])
 def test_each_layer_has_its_own(name):
     net = model(name, depth=3)
     assert len({id(each) for each in net.encodings()}) == 3

@@ -31,6 +31,8 @@ def test_alibi_slopes_equal_the_published_ones():
 def test_alibi_lowers_logits_by_slope_times_distance():
     bias = build("alibi").bias(torch.tensor([[[[3]]]]), torch.tensor([[[[0, 1, 2, 3]]]]))
     assert bias[0, 0, :, 0].tolist() == [[-3 * s, -2 * s, -s, 0] for s in (2.0**-4, 2.0**-8)]
+    steeper = build("alibi", slope=2.0).bias(torch.tensor([[[[3]]]]), torch.tensor([[[[0, 1, 2, 3]]]]))
+    assert steeper.equal(2 * bias)
 
 
 def test_sinusoidal_by_hand():

@@ -9,11 +9,15 @@ from support.configs import composed, config, small, small_sequences
 from support.models import build, symbols
 from synthlab import train
 from synthlab.errors import InputError
+from synthlab.models import attention
 from synthlab.models.encodings.base import Dims
 from synthlab.models.language_model import LanguageModel, ReferenceLanguageModel
 from synthlab.models.laws import measure_model
 from synthlab.models.layers import ensemble_parameter, init_normal
-from synthlab.models.mixers import GRU, LSTM, MIXERS, DeltaNet, Mixer
+from synthlab.models.mixers import MIXERS, Mixer
+from synthlab.models.mixers.delta import DeltaNet
+from synthlab.models.mixers.gated import GRU, LSTM
+from synthlab.models.mixers.linear import RGLRU, Mamba, MinGRU
 from synthlab.models.reference import predict_prefixes, read
 from synthlab.models.transformer import Reference, Transformer
 from synthlab.numbers.family import build_models
@@ -100,6 +104,82 @@ def test_the_delta_rule_by_its_equation(negative):
             torch.testing.assert_close(outputs[0, row, t], expected)
 
 
+def shaken(mixer: Mixer) -> Mixer:
+    """With parameters other than the initial ones."""
+    generator = torch.Generator().manual_seed(3)
+    for parameter in mixer.parameters():
+        init_normal(parameter, 0.7, [generator])
+    return mixer.double()
+
+
+def applied(layer, x: torch.Tensor) -> torch.Tensor:
+    return x @ layer.weight[0] + layer.bias[0, 0]
+
+
+def softplus(x: torch.Tensor) -> torch.Tensor:
+    return (1 + x.exp()).log()
+
+
+def step_of_min_gru(mixer: MinGRU, x: torch.Tensor, state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    z, v = applied(mixer.inputs, x).split(8)
+    state = (1 - z.sigmoid()) * state + z.sigmoid() * v
+    return state, state
+
+
+def step_of_rg_lru(mixer: RGLRU, x: torch.Tensor, state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    x, branch = applied(mixer.inputs, x).split(8)
+    r, i = applied(mixer.gates, x).sigmoid().split(8)
+    a = mixer.rates[0, 0, 0].sigmoid() ** (8 * r)
+    state = a * state + (1 - a**2).sqrt() * (i * x)
+    return applied(mixer.put_out, state * torch.nn.functional.gelu(branch)), state
+
+
+def step_of_mamba(mixer: Mamba, x: torch.Tensor, state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    x, z = applied(mixer.inputs, x).chunk(2)
+    x = x * x.sigmoid()
+    low, enter, leave = applied(mixer.selection, x).split([4, *2 * [mixer.log_decay.shape[-1]]])
+    d = softplus(applied(mixer.steps, low))
+    y, after = [], []
+    for n in range(len(x)):  # the discretization of the authors: exact for A, Euler's for B
+        a = torch.exp(d[n] * -mixer.log_decay[0, 0, 0, n].exp())
+        a = 2 * a - 1 if mixer.negative else a
+        after.append(a * (state[n] if state.dim() else state) + d[n] * enter * x[n])
+        y.append(leave @ after[-1] + mixer.through[0, 0, 0, n] * x[n])
+    return applied(mixer.put_out, torch.stack(y) * z * z.sigmoid()), torch.stack(after)
+
+
+@pytest.mark.parametrize(
+    ("made", "step"),
+    [
+        (MinGRU, step_of_min_gru),
+        (RGLRU, step_of_rg_lru),
+        (partial(Mamba, expand=2), step_of_mamba),
+        (partial(Mamba, negative=True, states=4), step_of_mamba),
+    ],
+)
+@pytest.mark.parametrize("length", [1, 2, 7, 12])
+def test_linear_recurrences_by_their_equations(made, step, length):
+    mixer, h = shaken(made(Dims(8, 2, models=1))), hidden(length=length).double()
+    outputs = mixer(h)
+    for row in range(3):
+        state = torch.zeros((), dtype=torch.double)
+        for t, x in enumerate(h[0, row]):
+            expected, state = step(mixer, x, state)
+            torch.testing.assert_close(outputs[0, row, t], expected)
+
+
+def test_initial_rates_are_those_of_the_papers():
+    dims, generators = Dims(64, 2, models=2), [torch.Generator().manual_seed(seed) for seed in range(2)]
+    griffin, mamba = RGLRU(dims), Mamba(dims, states=4)
+    for mixer in (griffin, mamba):
+        mixer.initialise(generators)
+    decay = griffin.rates.sigmoid() ** 8
+    assert 0.9 < decay.min() < 0.92 < 0.98 < decay.max() < 0.999
+    assert (mamba.log_decay.exp() - torch.arange(1.0, 5)).abs().max() < 1e-5
+    steps = softplus(mamba.steps.bias)
+    assert 1e-3 < steps.min() < 1.3e-3 < 0.08 < steps.max() < 0.1
+
+
 @named
 def test_every_mixer_keeps_the_laws(mixer):
     """Causal; packed prefixes, ragged rows and rows beside others have the outputs that each text has alone."""
@@ -172,10 +252,11 @@ def test_one_loop_has_the_weights_of_more():
 
 @pytest.mark.parametrize(
     ("run", "mixer"),
-    [(config, {"name": "gru"}), (config, OWN), (config, None), (small, {"name": "lstm"}), (small_sequences, NEGATIVE)],
+    [(config, {"name": "gru"}), (config, OWN), (config, None), (small, {"name": "lstm"}), (small_sequences, NEGATIVE)]
+    + [(config, {"name": name}) for name in ("min_gru", "rg_lru", "mamba")],
 )
 def test_an_ensemble_computes_what_each_model_does_alone(run, mixer):
-    changed = {} if mixer is None else {"mixer": mixer}
+    changed = {"convolution": "canon"} if mixer is None else {"mixer": mixer}
     words = to_overrides({"model": {"depth": 2, "width": 16, "heads": 4, "loops": 2} | changed})
     configs = [run(*words, f"seed={seed}") for seed in (0, 1)]
     assert is_exact(configs)
@@ -185,17 +266,70 @@ def test_an_ensemble_computes_what_each_model_does_alone(run, mixer):
         assert together.metrics.equals(alone.metrics)
 
 
+SHORT = pytest.mark.parametrize("convolution", ["canon", "token_shift"])
+
+
+@SHORT
+@pytest.mark.parametrize("changed", [{}, {"mixer": {"name": "gru"}}, {"loops": 2}], ids=str)
+def test_convolutions_keep_the_laws(convolution, changed):
+    for net, kinds in (
+        (network(convolution=convolution, **changed), 2),
+        (network(LanguageModel, convolution=convolution, **changed), 5),
+    ):
+        laws = list(measure_model(net, kinds))
+        assert len(laws) >= 3
+        assert [law for law in laws if not law.holds] == []
+
+
+@SHORT
+def test_convolutions_by_hand(convolution):
+    net, h = network(LanguageModel, convolution=convolution, models=2), hidden(2)
+    layer = net.blocks[1].convolution
+    found = layer(h, lambda n: torch.nn.functional.pad(h, (0, 0, n, 0))[:, :, : h.shape[2]])
+    for e in range(2):
+        if convolution == "canon":
+            weights = [*layer.weights[e, :, 0, 0]]
+            assert -0.5 < layer.weights.min() < 0 < layer.weights.max() < 0.5
+            weights[0] = 1 + weights[0]
+        else:
+            assert layer.shares[e, 0, 0].tolist() == [n / 8 for n in range(8)]
+            weights = [layer.shares[e, 0, 0], 1 - layer.shares[e, 0, 0]]
+        for t in range(h.shape[2]):
+            terms = [weights[n] * h[e, :, t - n] for n in range(len(weights)) if n <= t]
+            torch.testing.assert_close(found[e, :, t], torch.stack(terms).sum(0))
+
+
+def test_a_convolution_is_before_attention():
+    net = network(LanguageModel, convolution="canon", depth=1)
+    tokens = torch.randint(5, (1, 2, 6), generator=torch.Generator().manual_seed(0))
+    block, h = net.blocks[0], net.token_embeddings[0, tokens]
+    plain = attention.Causal.build(net.encoding, torch.arange(6).view(1, 1, -1), attention.causal_mask(6, h.device))
+    seen = block.pre1(h)
+    h = h + block.attention(block.convolution(seen, partial(plain.shift, seen)), plain)
+    torch.testing.assert_close(net(tokens), net.head(net.norm(h + block.mlp(block.pre2(h)))))
+
+
 def test_defaults_leave_identities_as_they_were():
-    plain, written = (resolve(composed("task=copy", *own)) for own in ((), ("model.loops=1", "model.mixer=attention")))
+    plain, written = (
+        resolve(composed("task=copy", *own))
+        for own in ((), ("model.loops=1", "model.mixer=attention", "model.convolution=none"))
+    )
     assert plain.id == written.id
-    assert not {"mixer", "loops"} & plain.model.keys()
+    assert not {"mixer", "loops", "convolution"} & plain.model.keys()
 
 
 def test_mixers_are_part_of_the_identity():
-    words = ["loops=1", "loops=2", "mixer=gru", "mixer=delta", "mixer={name: delta, negative: true}"]
+    words = [
+        "loops=1",
+        "loops=2",
+        "convolution=canon",
+        "mixer=gru",
+        "mixer=delta",
+        "mixer={name: delta, negative: true}",
+    ]
     made = [resolve(compose(["task=copy", f"model.{each}"])) for each in words]
     assert len({each.id for each in made}) == len(words)
-    assert made[3].model["mixer"] == {"name": "delta", "negative": False}
+    assert made[4].model["mixer"] == {"name": "delta", "negative": False}
     for each in made:
         assert config_of(each.model_dump()).id == each.id
         assert resolve(compose(["task=copy", *to_overrides({"model": each.model})])).id == each.id
@@ -207,14 +341,14 @@ def test_mixers_are_part_of_the_identity():
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["model.mixer=gruu"], r"model.mixer=gruu: unknown, did you mean gru\?; choose from gru, lstm, delta"),
+        (["model.mixer=gruu"], r"model.mixer=gruu: unknown, did you mean gru\?; choose from gru, lstm, delta, "),
         (["model.mixer={name: delta, negativ: true}"], "model.mixer.negativ=true: unknown key, did you mean negative"),
         (["model.loops=0"], "model.loops=0: must be greater than 0"),
         (["model.mixer=gru", "encoding=alibi"], "encoding=alibi: model.mixer=gru does not use it; leave encoding out"),
         (["model.mixer=gru", "model.attention=linear"], "model.attention=linear: model.mixer=gru has no attention"),
         (["task=text", "model.mixer=gru", "extension=yarn"], "extension=yarn: needs attention, not model.mixer=gru"),
         ([f"model.mixer={__name__}:Backwards"], f"model.mixer={__name__}:Backwards: breaks a law: no output depends"),
-        (["model.mixer=synthlab.models.layers:Linear"], "must be a subclass of synthlab.models.mixers.Mixer"),
+        (["model.mixer=synthlab.models.layers:Linear"], "must be a subclass of synthlab.models.mixers.base.Mixer"),
     ],
 )
 def test_what_does_not_fit_is_refused(words, line):

@@ -1,9 +1,14 @@
 import pytest
 import torch
+from pandas.testing import assert_frame_equal
 
 from support.configs import config
 from support.models import model
-from synthlab.numbers.objective import PrefixRegression, length_weights, weighted_mse
+from synthlab.numbers import evaluation, objective
+from synthlab.numbers.evaluation import evaluate_models
+from synthlab.numbers.family import build_models
+from synthlab.numbers.objective import STEPS, PrefixRegression, length_weights, weighted_mse
+from synthlab.rng import Twisters
 
 
 def test_length_weights_by_hand():
@@ -54,3 +59,19 @@ def test_curriculum_by_hand():
     # 1 + 9 step / 4, rounded down, is the longest of the lengths; the mean of k^2 up to n is (n + 1) (2n + 1) / 6
     expected = [(n + 1) * (2 * n + 1) / 6 for n in (1, 3, 5, 7, 10, 10)]
     assert [step().item() for _ in expected] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("inputs", ["bernoulli", "uniform_count"])
+def test_examples_that_are_drawn_together_are_those_of_each_model(monkeypatch, inputs):
+    configs = [config(f"inputs={inputs}", f"seed={seed}") for seed in range(2)]
+    ensemble = build_models(configs)
+    in_turn = PrefixRegression(ensemble, configs)
+    tested = evaluate_models(ensemble, [0, 1], configs)
+    for module in (objective, evaluation):
+        monkeypatch.setattr(module, "gather", lambda generators, _: Twisters(generators))
+    together = PrefixRegression(ensemble, configs)
+    for _ in range(STEPS + 1):  # beyond the first block
+        for given, expected in zip(together.draw()[:2], in_turn.draw()[:2], strict=True):
+            assert given.equal(expected)
+    for given, expected in zip(evaluate_models(ensemble, [0, 1], configs), tested, strict=True):
+        assert_frame_equal(given[0], expected[0])

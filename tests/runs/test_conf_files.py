@@ -78,6 +78,15 @@ def test_arguments_of_an_own_optimizer_need_no_mark():
     assert compose(words)["protocol"]["options"] == {"momentum": 0.5}
 
 
+def test_keys_of_the_task_that_tests_change_need_no_mark():
+    words, settings = ["task=flip_flop", "test_task.ignore=0.5"], {"task": "flip_flop", "test_task": {"ignore": 0.5}}
+    assert compose(words) == Composer().compose(settings)
+    assert compose(words)["test_task"] == {"ignore": 0.5}
+    for made in (compose, lambda words: Composer(["task=mean"]).compose({"test_task": {"ignore": 0.5}})):
+        with pytest.raises(InputError, match="^test_task.* unknown key"):
+            resolve(made(["task=mean", "test_task.ignore=0.5"]))
+
+
 def test_a_task_of_ones_own_folder_names_its_family_as_the_labs_do(tmp_path):
     (tmp_path / "task").mkdir()
     (tmp_path / "task" / "mine.yaml").write_text("defaults: [copy, _self_]\nsymbols: 7\n")

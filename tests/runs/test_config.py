@@ -10,10 +10,10 @@ from synthlab.finetuning.patterns import PATTERNS
 from synthlab.language.languages import TASKS as LANGUAGES
 from synthlab.numbers.family import GROUPS
 from synthlab.numbers.tasks import TASKS
-from synthlab.positions.samplers import SAMPLERS
 from synthlab.runs.composition import Composer, compose, to_overrides
 from synthlab.runs.conf_files import conf_dir, tasks_of
 from synthlab.runs.run import resolve, run_type
+from synthlab.sequences.positions import POSITIONS
 
 CONFIG = compose([])
 
@@ -28,7 +28,7 @@ def test_a_family_whose_module_is_not_there_names_what_it_needs(monkeypatch):
 
 
 REGISTRIES = [(registry, "numbers" if registry is TASKS else None) for registry in GROUPS.values()]
-REGISTRIES += [(LANGUAGES, "language"), (SAMPLERS, None), (PATTERNS, None)]
+REGISTRIES += [(LANGUAGES, "language"), (POSITIONS, None), (PATTERNS, None)]
 
 
 @pytest.mark.parametrize(("registry", "family"), REGISTRIES)

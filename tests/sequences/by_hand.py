@@ -28,6 +28,13 @@ SMALL: dict[str, dict[str, Any]] = {
     "cycle_navigation": {"positions": 3},
     "modular_arithmetic_brackets": {"modulus": 3, "products": True},
     "without_end": {"of": {"name": "odds_first", "symbols": 2}},
+    "index_hints": {"of": {"name": "reverse", "symbols": 2}, "hints": 6},
+    "mixture": {
+        "of": [{"name": "copy", "symbols": 2}, {"name": "parity", "uniform": "bits"}],
+        "shares": None,
+        "upto": [2, None],
+        "only": None,
+    },
 }
 
 
@@ -176,6 +183,19 @@ def roots(length: int) -> Iterator[tuple[Words, Words]]:
         yield tuple(f"{number:0{length}b}"), tuple(f"{isqrt(number):0{(length + 1) // 2}b}")
 
 
+def hinted(length: int) -> Iterator[tuple[Words, Words]]:
+    for words, first in product(strings("01", length), range(6 - length)):
+        pairs = [(f"h{first + place}", word) for place, word in enumerate(words)]
+        yield tuple(word for pair in pairs for word in pair), tuple(word for pair in reversed(pairs) for word in pair)
+
+
+def mixed(length: int) -> Iterator[tuple[Words, Words]]:
+    for words in strings("01", length):
+        if length <= 2:
+            yield ("task0", *words), words
+        yield ("task1", *words), (str(words.count("1") % 2),)
+
+
 REFERENCE: dict[str, Callable[[int], Iterator[tuple[Words, Words]]]] = {
     "majority": answered("01", lambda words: [single_mode(words)]),
     "interleaved_majority": answered("01", strands),
@@ -211,5 +231,7 @@ REFERENCE: dict[str, Callable[[int], Iterator[tuple[Words, Words]]]] = {
     "binary_multiplication": operations("*"),
     "compute_sqrt": roots,
     "bucket_sort": answered("012", lambda words: tuple(sorted(words))),
+    "index_hints": hinted,
+    "mixture": mixed,
     **dict.fromkeys(("odds_first", "without_end"), answered("01", lambda words: words[::2] + words[1::2])),
 }

@@ -95,6 +95,7 @@ def test_leaving_out_padding_keeps_the_loss():
         ["task=copy"],
         pytest.param(["task=tomita"], marks=pytest.mark.slow),
         pytest.param(["encoding=learned", "positions=offset"], marks=pytest.mark.slow),
+        ["task=copy", "encoding=learned", "positions=coupled"],
     ],
 )
 def test_ensembles_equal_runs_alone(overrides):
@@ -155,6 +156,20 @@ def test_shifts_by_hand():
     assert outputs.shifts(1, 2, config) == pytest.approx({"shift": 0.25, "target_shift": 0})
 
 
+def test_tests_may_have_other_keys_of_the_task_than_training():
+    overrides = ("task=flip_flop", "train_length=6", "evaluation.sequences=64")
+    dense, sparse = small(*overrides, "task.ignore=0.0"), small(*overrides, "task.ignore=0.0", "test_task.ignore=1.0")
+    assert (dense.id, sparse.shape) == (small(*overrides, "task.ignore=0", "test_task={}").id, dense.shape)
+    assert sparse.id != dense.id
+    records = execute_together([dense, sparse])
+    assert records[0].training.equals(records[1].training)
+    assert not records[0].metrics.equals(records[1].metrics)
+    # All instructions between the first and the last are to ignore: other ones do not occur.
+    evaluated = TASKS.build(sparse.tested_task)
+    tokens = evaluated.batch(torch.full((50,), 6), evaluated.width(6), torch.Generator()).tokens
+    assert {evaluated.written(token) for token in tokens[:, 3:11:2].flatten().tolist()} == {"i"}
+
+
 @pytest.mark.parametrize("name", TASKS)
 def test_targets_are_distributions(name):
     problem = TASKS.build(small(f"task={name}").task)
@@ -177,6 +192,9 @@ def test_targets_are_distributions(name):
         (["encoding=learned", "encoding.table=9"], "encoding=learned: has 9 positions; train_length=4"),
         (["encoding=dynamic_ntk"], "encoding=dynamic_ntk: depends on the length"),
         (["bins=[[4,8]]"], "bins=[4, 8]: must be"),
+        (["task=flip_flop", "test_task.ignor=0.5"], "test_task.ignor=0.5: unknown key, did you mean ignore?"),
+        (["task=copy", "test_task.symbols=3"], "test_task={'symbols': 3}: changes the symbols"),
+        (["task=mqar", "task.keys=9", "test_task.queries=9"], "test_length=8: task=mqar has no"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(overrides, line):

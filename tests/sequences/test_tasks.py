@@ -16,9 +16,9 @@ ANSWERS = [name for name in TASKS if issubclass(TASKS[name], AnswerTask)]
 UNIFORM = (
     *("mode", "copy", "copy_distinct", "copy_twice", "repeat", "replace", "reverse", "sort", "selective_copy", "count"),
     *("mqar", "summation", "even_pairs", "cycle_navigation", "modular_arithmetic", "modular_arithmetic_brackets"),
-    *("solve_equation", "missing_duplicate_string", "odds_first", "compute_sqrt", "bucket_sort"),
+    *("solve_equation", "missing_duplicate_string", "odds_first", "compute_sqrt", "bucket_sort", "index_hints"),
 )
-BOUNDS = ("addition", "binary_addition", "binary_multiplication")  # whose chance is an upper bound
+BOUNDS = ("mixture", "addition", "binary_addition", "binary_multiplication")  # whose chance is an upper bound
 MANY = 4000
 
 
@@ -94,6 +94,58 @@ def test_the_formats_of_addition_by_hand(format, prompt, answer):
     problem = TASKS.build({"name": "addition", "base": 4, "format": format, "hints": 5})
     found = dict(drawn(problem, [2] * MANY))
     assert found[tuple(prompt.split())] == tuple(answer.split())
+
+
+def test_a_mixture_has_its_shares_lengths_and_tests():
+    of = [{"name": "copy", "symbols": 2}, {"name": "reverse", "symbols": 3}]
+
+    def mixture(shares=None, upto=None, only=None):
+        return TASKS.build({"name": "mixture", "of": of, "shares": shares, "upto": upto, "only": only})
+
+    def first(problem, length: int) -> Counter:
+        assert isinstance(problem, AnswerTask)
+        return Counter(prompt[0] for prompt, _ in drawn(problem, [length] * MANY))
+
+    count = first(mixture(shares=[3.0, 1.0]), 2)["task1"]
+    assert abs(count / MANY - 0.25) < 5 * (0.1875 / MANY) ** 0.5  # fails by chance once in a million runs
+    short = mixture(upto=[2, 4])
+    assert (first(short, 2).keys(), first(short, 3).keys()) == ({"task0", "task1"}, {"task1"})
+    assert short.lengths(1, 9) == [1, 2, 3, 4]
+    alone = mixture(upto=[2, 4], only=0)
+    assert (first(alone, 3).keys(), alone.lengths(1, 9)) == ({"task0"}, [*range(1, 10)])
+    assert alone.symbols == short.symbols == ("0", "1", "2", "task0", "task1")
+    assert mixture().chance(2) == pytest.approx((2**-2 + 3**-2) / 2)
+
+
+@pytest.mark.parametrize(
+    ("changed", "line"),
+    [
+        ({"of": ["copy", "aa_star"]}, "task.of.1=aa_star: must be a task that asks for whole answers"),
+        ({"of": ["copy", "mqar"]}, "task.of.1=mqar: must be a task that asks for whole answers"),
+        ({"of": ["copy", "copi"]}, "task.of.1=copi: unknown, did you mean copy?"),
+        ({"shares": [1.0]}, r"task.shares=\[1.0\]: must have a value for each of 2 tasks"),
+        ({"upto": [1, 2, 3]}, r"task.upto=\[1, 2, 3\]: must have a value for each of 2 tasks"),
+        ({"only": 2}, "task.only=2: must be below the number of tasks, 2"),
+    ],
+)
+def test_a_mixture_that_does_not_fit_is_refused(changed, line):
+    settings = {"name": "mixture", "of": ["copy", "reverse"], "shares": None, "upto": None, "only": None}
+    with pytest.raises(InputError, match=f"^{line}"):
+        TASKS.build(settings | changed)
+
+
+def test_index_hints_of_addition_are_its_hinted_format():
+    addition = {"name": "addition", "base": 10, "hints": 9}
+    of = TASKS.build({"name": "index_hints", "of": addition | {"format": "padded"}, "hints": 9})
+    hinted, lengths = TASKS.build(addition | {"format": "hinted"}), torch.tensor([1, 3, 8])
+    ours, theirs = (each.batch(lengths, hinted.width(8), torch.Generator().manual_seed(0)) for each in (of, hinted))
+    assert all(map(torch.equal, ours, theirs))
+    assert (of.chance(4), of.lengths(1, 20)) == (hinted.chance(4), hinted.lengths(1, 20))
+
+
+def test_index_hints_need_a_task_with_places():
+    with pytest.raises(InputError, match="^task.of=sort: names no places"):
+        TASKS.build({"name": "index_hints", "of": {"name": "sort", "symbols": 5}, "hints": 9})
 
 
 def test_carries_go_through_many_digits():

@@ -65,7 +65,7 @@ def test_another_machine_is_dead_when_it_was_silent_for_long(tmp_path, content):
     path.parent.mkdir()
     path.write_text(content)
     assert leases(tmp_path).find({RUN})[RUN].alive
-    os.utime(path, (0, path.stat().st_mtime - module.SILENT - 1))
+    os.utime(path, (0, path.stat().st_mtime - module.LEASE_SECONDS - 1))
     assert not leases(tmp_path).find({RUN})[RUN].alive
 
 

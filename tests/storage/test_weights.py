@@ -4,7 +4,7 @@ from support.configs import config, small
 from support.records import record, weights_file, with_weights
 from synthlab.errors import InputError
 from synthlab.storage.store import Store
-from synthlab.storage.weights import check_step, steps_to_keep
+from synthlab.storage.weights import check_step, find_saved_steps
 
 LONG = ("protocol.steps=100", "protocol.record_every=10")
 TUNED = ("task=hidden_markov", "extension=pi", "alignment.windows=2", "alignment.alpha=0.1")
@@ -23,10 +23,10 @@ TUNED = ("task=hidden_markov", "extension=pi", "alignment.windows=2", "alignment
     ids=str,
 )
 def test_checkpoints_are_the_first_second_fourth_point_of_the_curve_and_so_on(run, kept):
-    assert steps_to_keep("checkpoints", run) == kept
-    assert steps_to_keep("weights", run) == kept[-1:]
-    assert steps_to_keep(None, run) == []
-    assert steps_to_keep((run.checkpoints[0],) * 2 if len(kept) > 1 else (), run) == sorted({kept[0], kept[-1]})
+    assert find_saved_steps("checkpoints", run) == kept
+    assert find_saved_steps("weights", run) == kept[-1:]
+    assert find_saved_steps(None, run) == []
+    assert find_saved_steps((run.checkpoints[0],) * 2 if len(kept) > 1 else (), run) == sorted({kept[0], kept[-1]})
 
 
 @pytest.mark.parametrize("step", [0, 5, 110, True, 10.0, "10"])
@@ -35,7 +35,7 @@ def test_a_step_that_is_no_point_of_the_curve_is_refused(step):
     with pytest.raises(InputError, match=line):
         check_step(step, config(*LONG), f"step={step}")
     with pytest.raises(InputError, match=r"^save=\[2\]: must be .* of the tested model: 6, 8 or 10$"):
-        steps_to_keep((2,), small(*TUNED, "finetune.steps=6"))  # it is one of the first training
+        find_saved_steps((2,), small(*TUNED, "finetune.steps=6"))  # it is one of the first training
 
 
 def test_what_can_be_kept_is_weights(tmp_path):

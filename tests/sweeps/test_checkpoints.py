@@ -186,7 +186,7 @@ def test_only_runs_without_weights_are_trained_again(tmp_path):
     sweep.prepare()
     assert sweep.count() == ("0 done, 0 failed, 2 skipped, 2 left", 2)  # one has diverged and has no model
     sweep.train()
-    assert [bool(sweep.kept[each.id].weights) for each in configs] == [True] * 3 + [False]
+    assert [bool(sweep.results[each.id].weights) for each in configs] == [True] * 3 + [False]
 
 
 def test_a_run_that_gives_other_numbers_fails_and_costs_no_other_its_weights(tmp_path):

@@ -88,16 +88,16 @@ def test_only_the_run_that_kills_its_worker_is_given_up():
         list(map_ensembles(die, plan[:1], 1, suspects=["one that was killed before"]))
 
 
-def test_on_gpus_each_worker_takes_its_own(monkeypatch):
+def test_workers_take_the_gpus_in_turn(monkeypatch):
     taken = []
     monkeypatch.setattr("torch.cuda.device_count", lambda: 4)
     monkeypatch.setattr("torch.cuda.set_device", taken.append)
-    monkeypatch.setattr("synthlab.sweeps.workers.leave_with", lambda parent: None)
-    assert [count_workers(given, "cuda") for given in (None, 2, 64)] == [4, 2, 4]
-    for number in range(count_workers(None, "cuda")):
+    monkeypatch.setattr("synthlab.sweeps.workers.exit_with_parent", lambda parent: None)
+    assert [count_workers(given, "cuda") for given in (None, 2, 6)] == [4, 2, 6]
+    for number in range(6):
         _begin("cuda", number, 0)
-    _begin("cpu", 5, 0)
-    assert taken == [0, 1, 2, 3]
+    _begin("cpu", 7, 0)
+    assert taken == [0, 1, 2, 3, 0, 1]
 
 
 def test_what_others_train_is_left_to_them_and_waited_for(tmp_path):

@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 
 import theory
-from theory.closed_forms.numeric import expected_errors, fit_outputs, outcomes
+from synthlab.numbers.outrep import OUTREPS, OutRep
+from synthlab.numbers.outrep.base import POSITIVE
+from theory.closed_forms.numeric import count_seen, expected_errors, fit_outputs, outcomes
 
 
 @pytest.mark.parametrize(
@@ -34,3 +37,27 @@ def test_probabilities_of_long_lengths_do_not_overflow():
     assert probability.sum().item() == pytest.approx(1)
     assert (probability * ones).sum().item() == pytest.approx(550)
     assert probability[last == 1].sum().item() == pytest.approx(1 / 2)
+
+
+def test_a_bos_whose_weight_falls_as_a_power_by_hand():
+    counts = count_seen(torch.tensor([1.0, 3.0]), 4, bos=True, q=0.5)
+    assert counts.tolist() == [[3, 1, 2], [1, 3, 2]]  # BOS counts as sqrt(4) symbols
+    # M answers 6 times the weight of BOS, which is 1/2 at length 1 and 1/3 at length 4.
+    outputs = np.array([[0.0, 0.0, 6.0]] * 2)
+    natural, _ = expected_errors(outputs, "length", OUTREPS.build({"name": "identity", "shift": 0.0}), 1000.0, 4, q=0.5)
+    assert natural[[0, 3]].tolist() == pytest.approx([(3 - 1) ** 2, (2 - 4) ** 2])
+
+
+def test_the_optimum_under_another_power_is_exact_where_the_map_is_the_weight():
+    class Weight(OutRep):  # f(x) = 1 / (1 + sqrt(x))
+        domain, image, increasing = POSITIVE, POSITIVE, False
+
+        def f(self, x):
+            return 1 / (1 + x.sqrt())
+
+        def f_inverse(self, z):
+            return (1 / z - 1).square()
+
+    fitted = fit_outputs("length", 5, Weight(), bos=True, q=0.5)
+    assert fitted == pytest.approx(np.array([[0.0, 0.0, 1.0]] * 2), abs=1e-12)
+    assert expected_errors(fitted, "length", Weight(), 1000.0, 30, q=0.5)[0].max() < 1e-15

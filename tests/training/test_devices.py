@@ -8,6 +8,7 @@ from pandas.testing import assert_frame_equal
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from support.configs import config, small, small_sequences
+from synthlab import rng
 from synthlab.errors import InputError
 from synthlab.language.languages import TASKS as LANGUAGES
 from synthlab.models.encodings import ENCODINGS
@@ -21,7 +22,8 @@ from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import count_workers
 from synthlab.training import devices, graphs
 from synthlab.training.devices import count_cores, find_device
-from synthlab.training.execution import execute, execute_together
+from synthlab.training.execution import execute, execute_together, initialize
+from synthlab.training.weights import load_weights
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
 EXTENSIONS = sorted(name for name in ENCODINGS if issubclass(ENCODINGS.find(name), RoPE))
@@ -96,9 +98,10 @@ def agree(here: Record, there: Record) -> None:
 
 
 @pytest.fixture(autouse=True)
-def capture_early(monkeypatch):
-    """Capture steps after the first, so that runs of a few steps replay some."""
+def as_in_long_runs(monkeypatch):
+    """Capture steps after the first, and draw together for few models."""
     monkeypatch.setattr(graphs, "WARM", 1)
+    monkeypatch.setattr(rng, "TOGETHER", 2)
 
 
 class Copies(TorchDispatchMode):
@@ -157,3 +160,18 @@ def test_a_sweep_on_a_gpu_keeps_its_records(invoke, tmp_path):
     devices = [store.read(identity).environment["device"] for identity in store.ids()]
     assert len(devices) == 4
     assert "cpu" not in devices
+
+
+@needs_cuda
+def test_checkpoints_of_a_gpu_are_those_of_a_cpu():
+    """They give the same logits, which do not depend on the bias of keys, whose gradient is rounding alone."""
+    run, text = make("task copy", "protocol.record_every=1"), torch.tensor([[[0, 1, 1, 0]]])
+    logits = []
+    for device in ("cpu", "cuda"):
+        record, model = execute_together([run], device=device, keep=(1, run.steps))[0], initialize([run])
+        for step in (1, run.steps):
+            load_weights(model, record.weights[step](), device)
+            logits.append(model(text))
+    here, there = torch.stack(logits[:2]), torch.stack(logits[2:])
+    torch.testing.assert_close(here, there, rtol=1e-3, atol=1e-4)
+    assert not here[0].allclose(here[1])

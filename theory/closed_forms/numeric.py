@@ -29,18 +29,29 @@ def outcomes(length: int) -> Outcomes:
     return Outcomes(last, others.repeat(2) + last, probability.repeat(2))
 
 
+def count_seen(ones: Tensor, length: int, bos: bool, q: float = 1.0) -> Tensor:
+    """Return how much zeros, ones and, with BOS, BOS count in the average that is the output.
+
+    BOS counts as ``length``^(1 - q) symbols, so that its weight is 1 / (1 + ``length``^q), as with equal logits in
+    ``synthlab.models.encodings.readout.Readout``.
+    """
+    of_bos = [torch.full_like(ones, length ** (1 - q))] * bos
+    return torch.stack([length - ones, ones, *of_bos], -1)
+
+
 def expected_errors(
-    outputs: np.ndarray, task: str, outrep: OutRep, largest: float, test_length: int
+    outputs: np.ndarray, task: str, outrep: OutRep, largest: float, test_length: int, q: float = 1.0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the expected squared errors of M = ``outputs`` at each length 1..``test_length``.
 
     The first is on the original scale, with outputs clipped as in the evaluation, the second in representation space.
+    ``q`` is that of ``count_seen``.
     """
     matrix = torch.from_numpy(np.asarray(outputs, dtype=float))
     natural, represented = [], []
     for length in range(1, test_length + 1):
         last, ones, probability = outcomes(length)
-        counts = torch.stack([length - ones, ones, *[torch.ones_like(ones)] * (matrix.shape[1] - 2)], -1)
+        counts = count_seen(ones, length, matrix.shape[1] == 3, q)
         z = (matrix[last] * counts).sum(-1) / counts.sum(-1)
         y = torch.tensor([float(TARGETS[task](int(k), length)) for k in ones], dtype=torch.float64)
         answer = outrep.inverse(outrep.clip(z, largest))
@@ -49,18 +60,18 @@ def expected_errors(
     return np.array(natural), np.array(represented)
 
 
-def fit_outputs(task: str, train_length: int, outrep: OutRep, bos: bool) -> np.ndarray:
+def fit_outputs(task: str, train_length: int, outrep: OutRep, bos: bool, q: float = 1.0) -> np.ndarray:
     """Return the outputs M (2 x 2, with BOS 2 x 3) that minimize the expected training loss under ``outrep``.
 
     They may have any rank: this is a least-squares problem for each last symbol. It takes milliseconds, and
-    approximates the exact solution of ``optima.optimum``.
+    approximates the exact solution of ``optima.optimum``, which is for a ``q`` of 1 (see ``count_seen``).
     """
     rows: list[Tensor] = []
     for symbol in (0, 1):
         features, targets, weights = [], [], []
         for length in range(1, train_length + 1):
             _, ones, probability = (each[outcomes(length).last == symbol] for each in outcomes(length))
-            counts = torch.stack([length - ones, ones, *[torch.ones_like(ones)] * bos], -1)
+            counts = count_seen(ones, length, bos, q)
             features.append(counts / counts.sum(-1, keepdim=True))
             y = torch.tensor([float(TARGETS[task](int(k), length)) for k in ones], dtype=torch.float64)
             targets.append(outrep.forward(y))

@@ -18,7 +18,7 @@ import pandas as pd
 import torch
 from pydantic import BaseModel, ConfigDict
 
-from synthlab.errors import InputError, describe_missing, format_error, is_of_memory
+from synthlab.errors import InputError, describe_missing, format_error, is_memory_error
 from synthlab.huggingface.benchmarks.ruler import check_room
 from synthlab.huggingface.benchmarks.scores import ALL, COLUMNS, GROUP_OF, longbench_groups, make_rows
 from synthlab.huggingface.cache import Cache
@@ -26,7 +26,7 @@ from synthlab.huggingface.loading import silence
 from synthlab.huggingface.perplexity.evaluation import OF_TASKS, catch_write_errors, write_files
 from synthlab.huggingface.perplexity.models import Opened
 from synthlab.huggingface.perplexity.settings import Settings
-from synthlab.output import tell
+from synthlab.output import print_err
 from synthlab.runs.registry import STRICT, did_you_mean
 from synthlab.storage.files import Folder
 
@@ -157,7 +157,8 @@ def _score_all(
     for number, each in enumerate(tasks, 1):
         identity = _identify(each, limit, seed, lm.max_length, model)
         scores = None if cache is None else cache.read(identity)
-        tell(f"task {number} of {len(tasks)}: {each.task.task_name}, {each.length}" + (", recorded" if scores else ""))
+        recorded = ", recorded" if scores else ""
+        print_err(f"task {number} of {len(tasks)}: {each.task.task_name}, {each.length}{recorded}")
         if scores is None:
             scores = _score(lm, each, limit, seed)
             if cache is not None:
@@ -165,7 +166,7 @@ def _score_all(
         rows += scores.rows
         cut += scores.cut
     if cut:
-        tell(f"{cut} texts were longer than max_length={lm.max_length} and lost their beginning")
+        print_err(f"{cut} texts were longer than max_length={lm.max_length} and lost their beginning")
     return pd.DataFrame([*rows, *longbench_groups(pd.DataFrame(rows, columns=COLUMNS))], columns=COLUMNS)
 
 
@@ -195,7 +196,7 @@ def _score(lm: HarnessModel, opened: OpenTask, limit: int | None, seed: int) -> 
             found: Any = lm_eval.evaluate(lm, {"tasks": {name: task}, "groups": {}}, limit=limit, bootstrap_iters=1000)
         rows = make_rows(name, found["results"][name], found["samples"][name], opened.length)
     except Exception as error:  # for example a sample without a field, or with one of another type
-        if isinstance(error, InputError) or is_of_memory(error):
+        if isinstance(error, InputError) or is_memory_error(error):
             raise
         raise InputError(f"tasks={name}: cannot be evaluated: {format_error(error):.{SHOWN}}") from None
     return Scores(rows=rows, cut=lm.cut - before)
@@ -216,7 +217,7 @@ def _load(names: Sequence[str], metadata: dict[str, Any], seed: int) -> list[Any
             _seed_all(seed)
             return list(manager.load(list(names))["tasks"].values())
     except Exception as error:  # from the data, which may be anything, or from a missing package
-        if isinstance(error, InputError) or is_of_memory(error):
+        if isinstance(error, InputError) or is_memory_error(error):
             raise
         place = "; give task_data=FOLDER with a copy in FOLDER/OWNER/NAME" if isinstance(error, OSError) else ""
         raise InputError(f"tasks={', '.join(names)}: cannot be opened: {format_error(error):.{SHOWN}}{place}") from None

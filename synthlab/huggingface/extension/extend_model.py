@@ -23,7 +23,7 @@ from synthlab.huggingface.extension.texts import Losses, cut_rows, measure_losse
 from synthlab.huggingface.extension.training import make_arguments, plan_windows, train_in_place
 from synthlab.huggingface.loading import open_tokenizer
 from synthlab.huggingface.sparse_attention import sparse_in_training
-from synthlab.output import say
+from synthlab.output import print_out
 from synthlab.storage.files import write_whole
 from synthlab.training.devices import find_device
 
@@ -50,13 +50,13 @@ def extend(settings: Settings) -> None:
     dtype = getattr(torch, settings.dtype)
     before = _read_losses(output) or measure_losses(model, texts, trained, dtype)
     _write(output / LOSSES, {"before": before._asdict()})
-    say(f"before fine-tuning: {before.describe(trained)}")
+    print_out(f"before fine-tuning: {before.describe(trained)}")
     if settings.pattern["name"] != "full":
         sparse_in_training(model, **settings.pattern)
     train_in_place(model, rows, plan, settings, arguments)
     after = measure_losses(model, texts, trained, dtype)
     _write(output / LOSSES, {"before": before._asdict(), "after": after._asdict()})
-    say(f"after fine-tuning: {after.describe(trained)}", f"written: {save(model, tokenizer, settings)}")
+    print_out(f"after fine-tuning: {after.describe(trained)}", f"written: {save(model, tokenizer, settings)}")
 
 
 def _check_output(settings: Settings, output: Path) -> None:

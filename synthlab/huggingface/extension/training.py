@@ -21,7 +21,7 @@ from synthlab.finetuning.patterns import PATTERNS
 from synthlab.huggingface.aligned_trainer import AlignedTrainer, Alignment
 from synthlab.huggingface.collator import PositionCollator
 from synthlab.huggingface.extension.settings import Settings
-from synthlab.output import tell
+from synthlab.output import print_err
 from synthlab.positions.samplers import SAMPLERS, PositionSampler
 
 CHECKPOINTS = "checkpoints"
@@ -137,4 +137,4 @@ class _PrintProgress(TrainerCallback):
         numbers = {key: value for key, value in (logs or {}).items() if key in ("loss", "training", "misalignment")}
         if numbers:
             losses = ", ".join(f"{key} {value:.4g}" for key, value in numbers.items())
-            tell(f"step {state.global_step} of {state.max_steps}: {losses}")
+            print_err(f"step {state.global_step} of {state.max_steps}: {losses}")

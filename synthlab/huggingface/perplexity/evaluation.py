@@ -22,7 +22,7 @@ from synthlab.huggingface.perplexity.settings import Settings
 from synthlab.huggingface.perplexity.tables import Tables, make_tables
 from synthlab.huggingface.perplexity.windows import rules
 from synthlab.huggingface.texts import read_texts
-from synthlab.output import tell
+from synthlab.output import print_err
 from synthlab.storage.files import Folder, reason_of
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def evaluate_texts(settings: Settings, opened: Opened) -> tuple[Tables, list[str
     short = number - len(documents)
     lack = f"; {short} have fewer than {max(settings.lengths):,} tokens" if short else ""
     recorded = f"; {len(done)} of {len(once)} parts are recorded" if done else ""
-    tell(f"documents: {len(documents)} of {number}{lack}", f"cost: {cost:,} tokens{recorded}")
+    print_err(f"documents: {len(documents)} of {number}{lack}", f"cost: {cost:,} tokens{recorded}")
     scorer = CausalScorer(opened.model, settings.batch, begin, f"model={settings.model}")
     seconds = 0.1 if sys.stderr is not None and sys.stderr.isatty() else 30  # between two lines of progress
     shown = {"unit": "token", "unit_scale": True, "mininterval": seconds, "leave": False, "disable": not cost}

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from synthlab.errors import InputError, format_error, is_of_memory
+from synthlab.errors import InputError, format_error, is_memory_error
 from synthlab.huggingface.perplexity.windows import Rule, batches, count_rows
 from synthlab.longshort.misalignment import Misalignment, misalignment
 from synthlab.longshort.windows import min_context
@@ -82,7 +82,7 @@ class CausalScorer:
             output = self.model(input_ids=tokens, use_cache=False, return_dict=True, **fewer)
         # From a table of positions, or a mask, that is too short.
         except (IndexError, ValueError, RuntimeError) as error:
-            if isinstance(error, InputError) or is_of_memory(error):
+            if isinstance(error, InputError) or is_memory_error(error):
                 raise
             raise InputError(
                 f"lengths: {self.name} cannot read {tokens.shape[1]} tokens ({format_error(error)}); give shorter ones"

@@ -17,7 +17,7 @@ from synthlab.language.languages.source import LanguageTask, Questions
 Many = Annotated[int, Field(gt=0, le=1000)]
 Several = Annotated[int, Field(gt=1, le=1000)]
 Probability = Annotated[float, Field(ge=0, le=1)]
-SPARE = 3  # number of keys beyond the values: without the two of a question, two others still share a value
+SPARE_KEYS = 3  # number of keys beyond the values: without the two of a question, two others still share a value
 
 
 class Recall(LanguageTask):
@@ -211,9 +211,9 @@ class Tracking(Recall):
             raise InputError(
                 f"task.links={links:g}: must be at most 1 - task.facts={facts:g} - task.questions={questions:g}"
             )
-        if keys < values + SPARE:
+        if keys < values + SPARE_KEYS:
             raise InputError(
-                f"task.keys={keys}: must be at least task.values={values} and {SPARE} more, so that any text "
+                f"task.keys={keys}: must be at least task.values={values} and {SPARE_KEYS} more, so that any text "
                 f"has keys to link"
             )
         self.first_link = self.vocabulary

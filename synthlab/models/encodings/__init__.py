@@ -10,12 +10,16 @@ from synthlab.models.encodings.fox import FoX
 from synthlab.models.encodings.kerple import KERPLE
 from synthlab.models.encodings.length_rope import DynamicNTK, LongRoPE
 from synthlab.models.encodings.plain import T5, ALiBi, Learned, NoPE, Sinusoidal
+from synthlab.models.encodings.pope import PoPE
 from synthlab.models.encodings.randomized import Randomized
+from synthlab.models.encodings.readout import Readout
 from synthlab.models.encodings.relative_maps import DualChunk, LeakyReRoPE, ReRoPE, SelfExtend
-from synthlab.models.encodings.rope import PartialRoPE, RoPE
+from synthlab.models.encodings.rope import PartialRoPE, PRoPE, RoPE
 from synthlab.models.encodings.ssmax import SSMax
 from synthlab.models.encodings.stick_breaking import StickBreaking
+from synthlab.models.encodings.transformer_xl import TransformerXL
 from synthlab.models.encodings.window import Window
+from synthlab.models.encodings.xpos import XPos
 from synthlab.runs.registry import Registry
 
 ENCODINGS = Registry(
@@ -26,6 +30,7 @@ ENCODINGS = Registry(
         "alibi": ALiBi,
         "rope": RoPE,
         "partial_rope": PartialRoPE,
+        "p_rope": PRoPE,
         "pi": PI,
         "ntk": NTK,
         "yarn": YaRN,
@@ -47,7 +52,11 @@ ENCODINGS = Registry(
         "fox": FoX,
         "stick_breaking": StickBreaking,
         "ssmax": SSMax,
+        "readout": Readout,
         "window": Window,
+        "xpos": XPos,
+        "pope": PoPE,
+        "transformer_xl": TransformerXL,
         "by_layer": ByLayer,
     },
 )

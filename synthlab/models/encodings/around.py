@@ -44,6 +44,9 @@ class Around(Encoding):
     def rotate(self, v, positions):
         return self.inner.rotate(v, positions)
 
+    def rotate_keys(self, k, positions):
+        return self.inner.rotate_keys(k, positions)
+
     def sharpen(self, positions):
         return self.inner.sharpen(positions)
 

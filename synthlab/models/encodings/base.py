@@ -1,10 +1,10 @@
 """The interface of position encodings: an object with hooks.
 
-``embed`` adds to token embeddings, ``rotate`` rotates queries and keys, ``sharpen`` returns a factor for each query's
-attention logits, ``bias`` returns an offset for them. ``relative`` and ``products`` serve encodings whose logits are no
-inner products of rotated vectors. Each hook of the base class does nothing, so NoPE overrides none. Positions count
-tokens, from 0, and may differ between rows. ``embed``, ``rotate`` and ``sharpen`` act token by token: a row may hold
-several texts, one after the other.
+``embed`` adds to token embeddings, ``rotate`` and ``rotate_keys`` rotate queries and keys, ``sharpen`` returns a factor
+for each query's attention logits, ``bias`` returns an offset for them. ``relative`` and ``products`` serve encodings
+whose logits are no inner products of rotated vectors. Each hook of the base class does nothing, so NoPE overrides none.
+Positions count tokens, from 0, and may differ between rows. ``embed``, ``rotate``, ``rotate_keys`` and ``sharpen`` act
+token by token: a row may hold several texts, one after the other.
 
 Three hooks see what the model computes: ``locate`` the hidden states of a layer, from which it makes what takes the
 place of positions there, ``adjust`` all logits of a query, and ``weigh`` makes attention weights of them.
@@ -42,7 +42,7 @@ class Dims(NamedTuple):
 
 Term = tuple[Tensor, Tensor, Tensor]  # factors, queries, keys: see ``Encoding.products``
 AddUp = Callable[[Tensor], Tensor]  # see ``Encoding.locate``
-HOOKS = ("embed", "rotate", "sharpen", "bias", "relative", "products", "locate", "adjust", "weigh")
+HOOKS = ("embed", "rotate", "rotate_keys", "sharpen", "bias", "relative", "products", "locate", "adjust", "weigh")
 SEEING = {"locate", "adjust", "weigh"}  # hooks that see more than the positions of a query and a key
 
 
@@ -150,17 +150,31 @@ class Encoding(Sourced, nn.Module, ABC):
 
     def rotate(
         self, v: Float[Tensor, "E B T H d"], positions: Shaped[Tensor, "#E #B T *C"]
-    ) -> Float[Tensor, "E B T H d"]:
-        """Rotate queries or keys by their positions.
+    ) -> Float[Tensor, "E B T H p"]:
+        """Rotate queries, and keys unless there is ``rotate_keys``, by their positions.
 
         Args:
             v: Queries or keys of each head.
             positions: The position of each token.
 
         Returns:
-            The rotated queries or keys; the logits are their inner products.
+            The rotated queries or keys, of any width; the logits are their inner products, divided by sqrt(d).
         """
         return v
+
+    def rotate_keys(
+        self, k: Float[Tensor, "E B T H d"], positions: Shaped[Tensor, "#E #B T *C"]
+    ) -> Float[Tensor, "E B T H p"]:
+        """Rotate keys by their positions, where they differ from queries.
+
+        Args:
+            k: Keys of each head.
+            positions: The position of each token.
+
+        Returns:
+            The rotated keys, as wide as rotated queries.
+        """
+        return self.rotate(k, positions)
 
     def sharpen(self, positions: Shaped[Tensor, "#E #B T *C"]) -> Float[Tensor, "#E #B T *H"] | None:
         """Return the factor for each query's attention logits.

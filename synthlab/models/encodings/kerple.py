@@ -10,13 +10,11 @@ LEAST = 0.01  # of the parameters, as in the authors' code
 class KERPLE(Encoding):
     """Logits lowered by p log(1 + a (i - j)), with p and a learned for each head (Chi et al., 2022, arXiv 2205.09921).
 
-    This is the logarithmic variant. Each layer has its own p and a, at least 0.01, which start uniform on (0, 2) and
-    (0, 1).
+    This is the logarithmic variant. p and a are at least 0.01, and start uniform on (0, 2) and (0, 1). As in the
+    authors' code, all layers share them.
     """
 
     style = Style("KERPLE", BRICK, DASHDOT, ".")
-
-    for_each_layer = True
 
     def __init__(self, dims: Dims, /):
         super().__init__()

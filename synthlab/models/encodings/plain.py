@@ -65,14 +65,18 @@ class Sinusoidal(Encoding):
 
 
 class ALiBi(Encoding):
-    """Logits lowered in proportion to distance, with a fixed slope for each head (Press et al., 2022, section 3)."""
+    """Logits lowered in proportion to distance, with a fixed slope for each head (Press et al., 2022, section 3).
+
+    The slopes are ``slope`` times the published ones.
+    """
 
     style = Style("ALiBi", BLUE, DASHES, "s")
+    ADDED = ("slope",)
 
-    def __init__(self, dims: Dims, /):
+    def __init__(self, dims: Dims, /, slope: PositiveFloat = 1.0):
         super().__init__()
         self.slopes: Tensor
-        self.register_buffer("slopes", alibi_slopes(dims.heads), persistent=False)
+        self.register_buffer("slopes", slope * alibi_slopes(dims.heads), persistent=False)
 
     def bias(self, query, key):
         return self.slopes[:, None, None] * (key - query).unsqueeze(-3)

@@ -4,6 +4,7 @@ Its variants override only the frequencies: ``frequencies`` where they are fixed
 on the positions.
 """
 
+import math
 from typing import Annotated
 
 import torch
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims, Encoding
-from synthlab.styles import DASHDOT, DOTS, GREEN, STEEL, Style
+from synthlab.styles import DASHDOT, DOTS, FERN, GREEN, LONG, STEEL, Style
 
 
 class RoPE(Encoding):
@@ -74,6 +75,28 @@ class PartialRoPE(Encoding):
 
     def rotate(self, v, positions):
         return torch.cat((self.rope.rotate(v[..., : self.rotated], positions), v[..., self.rotated :]), -1)
+
+
+class PRoPE(RoPE):
+    """RoPE on the ``share`` of highest frequencies, rounded down to pairs of dimensions; the lower ones become 0.
+
+    Sources: Barbero et al., 2024, arXiv 2410.06205, section 6 (p-RoPE, with p = ``share``); if ``clipped``, arXiv
+    2602.05258 (clipped RoPE): of the n low frequencies, number k = 0..n - 1 is multiplied by (1 + cos(pi k / (n - 1)))
+    / 2, so that the highest of them stays and the lowest is 0.
+    """
+
+    style = Style("p-RoPE", FERN, LONG, "$p$")
+
+    def __init__(self, dims: Dims, /, base: PositiveFloat, share: Annotated[float, Field(ge=0, le=1)], clipped: bool):
+        super().__init__(dims, base)
+        self.share, self.clipped = share, clipped
+
+    def frequencies(self, width, device=None):
+        frequencies = super().frequencies(width, device)
+        low = frequencies[int(self.share * len(frequencies)) :]  # a view
+        fall = torch.linspace(0, math.pi, len(low), dtype=torch.float64, device=device)
+        low *= (1 + fall.cos()) / 2 if self.clipped else 0
+        return frequencies
 
 
 def geometric(

@@ -11,6 +11,8 @@ from synthlab.errors import InputError
 from synthlab.runs.registry import Registry
 from synthlab.sequences.task import AnswerTask, Pairs, SequenceTask, places
 from synthlab.sequences.tasks import arithmetic, copying, counting, expressions, formal, memory
+from synthlab.sequences.tasks.index_hints import IndexHints
+from synthlab.sequences.tasks.mixture import Mixture
 
 
 class WithoutEnd(AnswerTask):
@@ -30,6 +32,9 @@ class WithoutEnd(AnswerTask):
 
     def has(self, length: int) -> bool:
         return self.of.has(length)
+
+    def couple(self, tokens: Int[Tensor, "*B T"]) -> Int[Tensor, "*B T"] | None:
+        return self.of.couple(tokens)
 
     def sizes(self, length: int) -> tuple[int, int]:
         return self.of.sizes(length)
@@ -79,6 +84,8 @@ TASKS = Registry(
         "compute_sqrt": arithmetic.ComputeSqrt,
         "bucket_sort": copying.BucketSort,
         "without_end": WithoutEnd,  # wraps any of the above
+        "index_hints": IndexHints,  # wraps a task that names places
+        "mixture": Mixture,
         # Formal languages.
         "aa_star": formal.AAStar,
         "tomita": formal.Tomita,

@@ -89,6 +89,13 @@ class Addition(AnswerTask):
         sizes = (place + 1).where(digits > 0, 1).amax(1)
         return DigitNumbers(digits, sizes)
 
+    def couple(self, tokens: Int[Tensor, "*B T"]) -> Int[Tensor, "*B T"] | None:
+        """Return 1, 2, ... for digits from the least significant on, 0 for signs; None for formats that do not fit."""
+        if self.format not in ("reversed", "padded"):
+            return None
+        column = torch.arange(tokens.shape[-1])
+        return column - column.where(tokens >= self.base, 0).cummax(-1).values
+
     def chance(self, length: int) -> float:
         """Return an upper bound: no sum is more likely than a value of the longer number, which is uniform."""
         numbers = self.base if length == 1 else (self.base - 1) * self.base ** (length - 1)

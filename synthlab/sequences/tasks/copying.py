@@ -10,9 +10,9 @@ from torch import Tensor
 
 from synthlab.sequences.task import AnswerTask, Pairs, hide_rest, integers, places, push_left, ranks
 
-MOST = 10_000  # the most symbols of a task
-Number = Annotated[int, Field(ge=1, le=MOST)]
-Several = Annotated[int, Field(ge=2, le=MOST)]
+MAX_SYMBOLS = 10_000  # the most symbols of a task
+Number = Annotated[int, Field(ge=1, le=MAX_SYMBOLS)]
+Several = Annotated[int, Field(ge=2, le=MAX_SYMBOLS)]
 Order = Literal["forwards", "backwards"]
 
 
@@ -35,6 +35,14 @@ class Copy(AnswerTask):
         """Return the answers to prompts of ``lengths``, which have equally many symbols."""
         return prompt
 
+    def couple(self, tokens: Int[Tensor, "*B T"]) -> Int[Tensor, "*B T"] | None:
+        """Return k for the k-th symbol of the prompt and for that of the answer, 0 for the separator."""
+        return torch.arange(tokens.shape[-1]) % self._separators(tokens)
+
+    def _separators(self, tokens: Int[Tensor, "*B T"]) -> Int[Tensor, "*B 1"]:
+        """Return the column of the separator; T where there is none."""
+        return ((tokens == self.separator).cumsum(-1) == 0).sum(-1, keepdim=True)
+
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         prompt = self.prompts(lengths, generator)
         return Pairs(prompt, lengths, self.answer(prompt, lengths), lengths)
@@ -51,6 +59,11 @@ class Reverse(Copy):
 
     def answer(self, prompt: Int[Tensor, "B P"], lengths: Int[Tensor, " B"]) -> Int[Tensor, "B P"]:
         return reverse(prompt, lengths)
+
+    def couple(self, tokens: Int[Tensor, "*B T"]) -> Int[Tensor, "*B T"] | None:
+        """Return k for the k-th symbol of the prompt and for the same in the answer, n + 1 for the separator."""
+        separator = self._separators(tokens)
+        return separator - (torch.arange(tokens.shape[-1]) - separator).abs()
 
 
 class CopyDistinct(Copy):
@@ -73,6 +86,8 @@ class Sort(CopyDistinct):
     """Different numbers, in increasing order."""
 
     source = "Huang et al., 2025, arXiv 2410.02140, section 5"
+
+    couple = AnswerTask.couple  # its answer has another order
 
     def answer(self, prompt: Int[Tensor, "B P"], lengths: Int[Tensor, " B"]) -> Int[Tensor, "B P"]:
         return sort_numbers(prompt, lengths, len(self.symbols))
@@ -136,6 +151,8 @@ class OddsFirst(Copy):
     source = "Delétang et al., 2022, arXiv 2207.02098: odds first"
     departs = "as the authors write it; their code has the symbols at even places first"
 
+    couple = AnswerTask.couple  # its answer has another order
+
     def answer(self, prompt: Int[Tensor, "B P"], lengths: Int[Tensor, " B"]) -> Int[Tensor, "B P"]:
         place, odds = torch.arange(prompt.shape[1]), (lengths[:, None] + 1) // 2
         order = torch.where(place < odds, 2 * place, 2 * (place - odds) + 1)
@@ -146,6 +163,8 @@ class BucketSort(Copy):
     """The symbols in increasing order. They are independent and uniform, and so repeat."""
 
     source = "Delétang et al., 2022, arXiv 2207.02098: bucket sort"
+
+    couple = AnswerTask.couple  # its answer has another order
 
     def answer(self, prompt: Int[Tensor, "B P"], lengths: Int[Tensor, " B"]) -> Int[Tensor, "B P"]:
         return sort_numbers(prompt, lengths, len(self.symbols))

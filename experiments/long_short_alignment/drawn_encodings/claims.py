@@ -1,0 +1,64 @@
+"""The lab's claims on misalignment as a predictor, with encodings as the units."""
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from experiments.correlations import LEAST_GROUPS
+from experiments.long_short_alignment.correlation_claims import NO_OTHER, check_estimate
+from experiments.long_short_alignment.drawn_encodings.analysis import TRAINING, measure, split_tasks, widen
+from synthlab.studies.checks import Check
+from synthlab.studies.evidence import NoEvidence
+from synthlab.studies.verdicts import Claims
+
+DRAWN = Claims[pd.DataFrame]()
+ON_TEXTS = {
+    "sce": "misalignment",
+    "excess": "misalignment beyond entropy",
+    "excess_scaled": "misalignment beyond entropy, relative to the entropy",
+}
+ON_NUMBERS = {"wasserstein": "distance of outputs", "wasserstein_scaled": "distance of outputs in their deviations"}
+OUTCOME = "loss after 3 to 4 training lengths"
+ERROR = "relative error at five times the training length"
+INTERVALS = "intervals of 95 % over encodings drawn from a distribution, whichever family of them is left out"
+WHY = "any {} above 0 counts; correlations end at 1, so the threshold cannot be doubled"
+
+
+def _checks(predictors: dict[str, str], outcome: str, other: str | None) -> Callable[[pd.DataFrame], list[Check]]:
+    """Return the check function of a claim: the correlations of ``predictors``, or their leads over ``other``."""
+
+    def check(runs: pd.DataFrame) -> list[Check]:
+        found = []
+        for task, units in split_tasks(runs).items():
+            if len(units) < LEAST_GROUPS:
+                raise NoEvidence(f"{task}: {len(units)} encodings are too few for an interval")
+            for x, name in predictors.items():
+                value = widen(units, lambda rows, x=x: measure(rows, x, outcome, other=other))
+                what = f"{task}, {name}: rank correlation{' less that of the training loss' if other else ''}"
+                found.append(check_estimate(units, what, value, "encodings", low=0.0, centre=NO_OTHER))
+        return found
+
+    return check
+
+
+for id, family, outcome, predictors in (
+    ("E", "texts", "loss_4x", ON_TEXTS),
+    ("F", "numbers", "error_5x", ON_NUMBERS),
+):
+    where = "our question, on table 1" if family == "texts" else "our question, on sections 3 and 4"
+    models, failure = ("language models", OUTCOME) if family == "texts" else ("models of one number task", ERROR)
+    quantity = f"Spearman's correlation over encodings, means over seeds, with the {failure}"
+    DRAWN.claim(
+        f"{id}1",
+        where=where,
+        statement=f"(Ours.) Over encodings, the more misaligned {models} are in training, the larger is the {failure}.",
+        quantity=f"{quantity}, of misalignment within the training length, scaled or not; {INTERVALS}",
+        why=WHY.format("correlation"),
+    )(_checks(predictors, outcome, None))
+    DRAWN.claim(
+        f"{id}2",
+        where=where,
+        statement=f"(Ours.) Over encodings, misalignment predicts the {failure} better than the training loss does.",
+        quantity=f"{quantity}, of misalignment, scaled or not, less that of the training loss; {INTERVALS}",
+        why=WHY.format("lead"),
+    )(_checks(predictors, outcome, TRAINING))
