@@ -87,6 +87,19 @@ def test_a_cell_has_the_median_of_its_runs_their_interval_and_how_many_fit():
     assert (found["fit"].iloc[0], found["seeds"].iloc[0], found["runs"].iloc[0]) == (2, 4, 5)
 
 
+def test_a_cell_whose_runs_all_diverged_is_left_out():
+    study = studies(ATLAS, "quick")["quick"]
+    plan, records = study.plan("quick", Overrides(), 1), {}
+    for cell in (cell for cells in plan.cells.values() for cell in cells):
+        found = record("length", [1, 2], mse=[0.0, 0.0], relative_error=[0.0, 0.0])
+        lost = cell.arm == "rope" or cell.configs[0].task["name"] == "mean"
+        records[cell.configs[0].id] = replace(found, config=cell.configs[0], diverged_at=1 if lost else None)
+    results = study.results(plan, records, study.evidence(plan, records))
+    assert set(results.tables["runs"]["arm"]) == {"nope"}
+    assert set(results.tables["runs"]["task"]) == {"length"}
+    assert "left out: NoPE (1 diverged), RoPE (2 diverged)" in results.panels["matrix"].notes
+
+
 def cells_of(html: str) -> dict[tuple[str, str], dict]:
     (cells,) = re.findall(r"const cells = (.*?), times = ", html)
     return {(cell["task"], cell["arm"]): cell for cell in json.loads(cells)}
