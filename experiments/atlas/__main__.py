@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from synthlab.cli import studies
 from synthlab.cli.arguments import exit_on_input_error
 from synthlab.errors import InputError
-from synthlab.output import say
+from synthlab.output import print_out
 from synthlab.storage.files import write_whole
 from synthlab.storage.store import Store
 
@@ -34,12 +34,12 @@ def main() -> None:
     words = sys.argv[1:]
     named = [word for word in words if "=" not in word and not word.startswith("-")]
     if {"-h", "--help"} & {*words}:
-        say(HELP.format(rows=", ".join(studies.read_studies("atlas", "numbers")["numbers"]["arms"])))
+        print_out(HELP.format(rows=", ".join(studies.read_studies("atlas", "numbers")["numbers"]["arms"])))
     elif named:
         train(named[0], words)
     else:
         with exit_on_input_error():
-            say("written:", f"  {draw_recorded(words)}")
+            print_out("written:", f"  {draw_recorded(words)}")
     sys.exit()
 
 

@@ -24,7 +24,7 @@ def make_page(tables: Mapping[str, pd.DataFrame]) -> str:
     Those are left out if settings were changed for these runs, since they could not be compared.
     """
     own = pd.concat(tables.values(), ignore_index=True).assign(here=True) if tables else pd.DataFrame()
-    overrides = own["overrides"].iloc[0] if len(own) else ""
+    overrides = next(filter(None, own["overrides"].unique()), "") if len(own) else ""
     known = pd.concat([pd.DataFrame(), *read_tables(COMMITTED).values()]).assign(here=False)
     runs = own if overrides else pd.concat([own, known], ignore_index=True)
     if runs.empty:
@@ -37,7 +37,7 @@ def make_page(tables: Mapping[str, pd.DataFrame]) -> str:
         times=TIMES,
         overrides=overrides,
         runs=runs["run"].nunique(),
-        seeds=int(runs["runs"].max()),
+        seeds=" or ".join(map(str, sorted(runs["runs"].unique()))),
     )
 
 

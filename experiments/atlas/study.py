@@ -19,6 +19,7 @@ from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS, Encoding
 from synthlab.models.mixers import MIXERS, Mixer
 from synthlab.runs.registry import STRICT, find_class
+from synthlab.storage.records import Record
 from synthlab.storage.store import Store
 from synthlab.studies.evidence import describe_left_out
 from synthlab.studies.grids import Grid
@@ -91,13 +92,15 @@ class Atlas(Study):
                 )
                 for cell in cells
             ]
-            found[key] = pd.concat(rows, ignore_index=True)
+            found[key] = pd.concat([pd.DataFrame(), *(of for of in rows if len(of))], ignore_index=True)
         self.check_finished(plan, found)
         return found
 
     def results(self, plan, records, evidence):
         runs = join(plan, evidence)
-        lost = {cell.arm: cell.find_best(records)[1] for cells in plan.cells.values() for cell in cells}
+        lost: dict[str, list[Record]] = {}
+        for cell in (cell for cells in plan.cells.values() for cell in cells):
+            lost.setdefault(cell.arm, []).extend(cell.find_best(records)[1])
         drawn = summarize(runs).assign(overrides=plan.overrides, left_out=describe_left_out(lost))
         return Results({"matrix": Drawn(self.title, Matrix(), drawn)}, {"runs": runs})
 

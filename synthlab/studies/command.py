@@ -9,7 +9,7 @@ from pydantic import BaseModel, PositiveInt
 
 from synthlab.analysis.plotting import save_panel, save_sheet
 from synthlab.errors import InputError
-from synthlab.output import say, tell
+from synthlab.output import print_err, print_out
 from synthlab.runs.registry import STRICT, validate
 from synthlab.runs.run import Seed
 from synthlab.storage.files import write_whole
@@ -79,7 +79,7 @@ def train_and_report(paper: Paper, raw: Mapping[str, Any], given: Mapping[str, s
     root = store.root / paper.name  # raises for an object store, where only records can be stored
     runs.check([config for plan in plans for config in plan.configs])
     store.make_writable(f"{paper.name}/figures")
-    tell(*cost_lines(plans, store, workers))
+    print_err(*cost_lines(plans, store, workers))
     plans, records, undecided = train_in_rounds(plans, runs, paper.claims)
 
     try:
@@ -87,7 +87,7 @@ def train_and_report(paper: Paper, raw: Mapping[str, Any], given: Mapping[str, s
     except OSError as error:
         raise InputError(f"{error.filename}: cannot be written ({error.strerror}); the runs are kept") from None
     lost = left_out_lines(records.values())
-    say("written:", *(f"  {file}" for file in files), *lost, *lines, *undecided)
+    print_out("written:", *(f"  {file}" for file in files), *lost, *lines, *undecided)
     return not lost
 
 

@@ -12,6 +12,7 @@ from experiments.atlas import page
 from experiments.atlas.scores import score_runs, summarize
 from experiments.atlas.study import ATLAS
 from experiments.committed_verdicts import RUNS, read_tables, write_tables
+from experiments.reference import ROOT
 from support.browser import open_chromium
 from support.figures import studies
 from support.hasty import hastily
@@ -86,6 +87,19 @@ def test_a_cell_has_the_median_of_its_runs_their_interval_and_how_many_fit():
     assert (found["fit"].iloc[0], found["seeds"].iloc[0], found["runs"].iloc[0]) == (2, 4, 5)
 
 
+def test_a_cell_whose_runs_all_diverged_is_left_out():
+    study = studies(ATLAS, "quick")["quick"]
+    plan, records = study.plan("quick", Overrides(), 1), {}
+    for cell in (cell for cells in plan.cells.values() for cell in cells):
+        found = record("length", [1, 2], mse=[0.0, 0.0], relative_error=[0.0, 0.0])
+        lost = cell.arm == "rope" or cell.configs[0].task["name"] == "mean"
+        records[cell.configs[0].id] = replace(found, config=cell.configs[0], diverged_at=1 if lost else None)
+    results = study.results(plan, records, study.evidence(plan, records))
+    assert set(results.tables["runs"]["arm"]) == {"nope"}
+    assert set(results.tables["runs"]["task"]) == {"length"}
+    assert "left out: NoPE (1 diverged), RoPE (2 diverged)" in results.panels["matrix"].notes
+
+
 def cells_of(html: str) -> dict[tuple[str, str], dict]:
     (cells,) = re.findall(r"const cells = (.*?), times = ", html)
     return {(cell["task"], cell["arm"]): cell for cell in json.loads(cells)}
@@ -111,6 +125,10 @@ def test_the_page_shows_new_rows_beside_the_committed_ones():
     other = page.make_page({"sequences": own.assign(overrides="protocol.steps=10")})
     assert {arm for _, arm in cells_of(other)} == {"mine:<script>", "nope"}
     assert "protocol.steps=10" in other
+
+
+def test_the_committed_page_is_that_of_the_committed_runs():
+    assert (ROOT / "docs" / "atlas.html").read_text() == page.make_page({})
 
 
 @pytest.mark.slow
