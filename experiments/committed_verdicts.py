@@ -4,20 +4,16 @@ import re
 from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 
-from synthlab.studies.checks import FACTORS, FEW, Witnesses
-from synthlab.studies.report import COLUMNS, describe_measured, format_word
-from synthlab.studies.verdicts import DECIDING
+from synthlab.studies.checks import NO_WORD
+from synthlab.studies.report import COLUMNS, describe_measured, tell_verdict
 
 # The files of a paper, and the name of their first column, which identifies the tables in one.
 RUNS, TABLES, CLAIMS = "runs.csv.xz", "tables.csv.xz", "claims.csv"
 FIRST_COLUMN = {RUNS: "study", TABLES: "table", CLAIMS: "study"}
-UNTESTED = "not tested"
-DECIDED = ("holds", "does not hold", "mixed")
-MARK = "(Ours.) "  # how the statements of some of the lab's own claims begin
 
 
 def read_text(source: Path | StringIO) -> pd.DataFrame:
@@ -56,38 +52,26 @@ def _with_values(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def verdicts(checks: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return each claim, in the order of their names: its statement (``says``), its verdict and how many runs fit.
+    """Return each claim, in the order of their names: its statement (``says``), verdict, effect, and how many runs fit.
 
     Args:
         checks: A row for each check, in the columns of ``report.add_statements``.
     """
     checks = checks.reindex(columns=[*COLUMNS, "says"])
+    texts = ["verdict", "answer", "why_untested"]  # empty ones are read as missing
+    checks[texts] = checks[texts].astype(object).fillna(NO_WORD)
     return [
         {
             "id": claim,
             "says": rows["says"].iloc[0],
             "word": rows["verdict"].iloc[0],
+            "answers": rows["answer"].tolist(),
             "verdict": _describe_verdict(rows),
+            "effect": _describe_effects(rows),
             "fit": _fit(rows),
         }
         for claim, rows in sorted(checks.groupby("claim"), key=lambda each: _split_digits(str(each[0])))
     ]
-
-
-def merge_alike(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return a row for all ``verdicts`` that say the same of several models or tasks, with a line for each verdict.
-
-    A line names the models or tasks if they are at most three, and counts them otherwise.
-    """
-    alike: dict[str, dict[str, list[str]]] = {}
-    for row in rows:
-        about, _, claim = row["says"].removeprefix(MARK).partition(": ")
-        alike.setdefault(claim, {}).setdefault(row["word"], []).append(about)
-    merged = []
-    for claim, words in alike.items():
-        lines = [f"{word}: {'; '.join(of) if len(of) <= 3 else f'{len(of)} models'}" for word, of in words.items()]
-        merged.append({"claim": claim[0].upper() + claim[1:], "verdict": "<br>".join(lines)})
-    return merged
 
 
 def _split_digits(id: str) -> list[str | int]:
@@ -96,63 +80,37 @@ def _split_digits(id: str) -> list[str | int]:
 
 
 def _describe_verdict(rows: pd.DataFrame) -> str:
-    """Return the verdict of a claim: how many checks hold, what one open check measured, and other verdicts.
+    """Return the verdict of a claim: its word and counts, or why it is not tested."""
+    word = rows["verdict"].iloc[0]
+    if word == "not tested":
+        reasons = rows["why_untested"].where(rows["why_untested"] != "", rows["check"])
+        return f"{word} ({'; '.join(dict.fromkeys(reasons))})"
+    return tell_verdict(word, list(zip(rows["answer"], rows["number"], strict=True)))
 
-    Those are at half and at twice the thresholds, for a decided claim.
+
+def _describe_effects(rows: pd.DataFrame) -> str:
+    """Return what the checks of a claim measured, those of one quantity and one range together.
+
+    This is the range of their medians or, of the only one, the median and its interval.
     """
-    word = rows["verdict"].iloc[0]
-    if word == UNTESTED:
-        return f"{word} ({_why(rows)})"
-    deciding = rows[rows["answer"].isin(DECIDING[word])] if word in DECIDING else rows
-    fewest = deciding.sort_values("number").head(1)
-    witnesses = [Witnesses(int(row["number"]), str(row["of"])) for _, row in fewest.iterrows()]
-    told = format_word(word, witnesses[0] if witnesses else Witnesses(0))
-    if word == FEW:
-        return f"{told} ({_describe_few(deciding)})"
-    number, holding, failing = len(rows), (rows["answer"] == "holds").sum(), (rows["answer"] == "fails").sum()
-    if number > 1 and word == "does not hold":
-        told += f" ({failing} of {number} fail)"
-    elif number > 1 and word != "holds":
-        fail = f", {failing} {'fails' if failing == 1 else 'fail'}" if failing else ""
-        told += f" ({holding} of {number} {'holds' if holding == 1 else 'hold'}{fail})"
-    records = cast(list[dict[str, Any]], rows[rows["answer"].isin(["fails", "undecided"])].to_dict("records"))
-    if len(records) == 1:
-        told += f". {records[0]['check']}: {describe_measured(records[0])}"
-    return told + _describe_others(rows)
-
-
-def _describe_others(rows: pd.DataFrame) -> str:
-    """Return the verdicts of a decided claim at half and at twice the thresholds that differ from its own."""
-    word = rows["verdict"].iloc[0]
-    words = {name: rows[f"verdict_{name}"].iloc[0] for name in FACTORS}
-    told = [f"{name}: {other}" for name, other in words.items() if pd.notna(other) and other != word]
-    return f" ({', '.join(told)})" if told and word in DECIDED else ""
-
-
-def _describe_few(rows: pd.DataFrame) -> str:
-    """Return the medians and ranges of up to two checks; for more, how many have all seeds in the range."""
-    if len(rows) <= 2:
-        records = cast(list[dict[str, Any]], rows.to_dict("records"))
-        return "; ".join(f"{row['check']}: {describe_measured(row)}" for row in records)
-    every, none = (rows["agree"] == rows["seeds"]).sum(), (rows["agree"] == 0).sum()
-    return f"all seeds are in the range in {every} of {len(rows)} checks{f', none in {none}' if none else ''}"
-
-
-def _why(rows: pd.DataFrame) -> str:
-    """Return why a claim is not tested, or not tested."""
-    without = rows.loc[~rows["answer"].isin(["holds", "fails", "undecided", FEW]), ["why_untested", "check"]]
-    reasons = without.astype(object).bfill(axis="columns").iloc[:, 0]
-    return "; ".join(dict.fromkeys(str(reason) for reason in reasons))
+    told = []
+    quantities = rows["check"].str.partition(": ")[2]
+    for (quantity, needed), alike in rows.groupby([quantities, "needed"], sort=False):
+        medians = alike.loc[alike["answer"] != "not tested", "median"]
+        if len(medians) == 1:
+            effect = describe_measured(alike.loc[medians.index[0]])
+        else:
+            effect = f"medians {medians.min():.3g} to {medians.max():.3g}, needed {needed}" if len(medians) else ""
+        if effect:
+            told.append(f"{quantity}: {effect}" if quantity else effect)
+    return "; ".join(told)
 
 
 def _fit(rows: pd.DataFrame) -> str:
-    """Return how many of the runs fit, with the verdict over those if it differs; empty without a level."""
+    """Return how many of the runs fit, with the word over those if it differs; empty without a level."""
     row = rows.iloc[0]
     if pd.isna(row["fit"]):
         return ""
-    count, word = f"{row['fit']:.0f} of {row['runs']:.0f}", str(row["verdict_fit"])
-    if word == row["verdict"]:
-        return count
-    if word == FEW and pd.notna(row["number_fit"]):
-        word = format_word(word, Witnesses(int(row["number_fit"]), str(row["of_fit"])))
-    return f"{count}: {word}"
+    count = f"{row['fit']:.0f} of {row['runs']:.0f}"
+    word = NO_WORD if pd.isna(row["verdict_fit"]) else str(row["verdict_fit"])
+    return count if word == row["verdict"] else f"{count}: {word or 'no word'}"

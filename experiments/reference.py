@@ -16,6 +16,8 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.atlas import page as atlas
+from experiments.atlas.study import tabulate_recorded
 from experiments.committed_verdicts import (
     CLAIMS,
     RUNS,
@@ -25,18 +27,17 @@ from experiments.committed_verdicts import (
     write_tables,
 )
 from experiments.messages import NAME, compress, draw_message
-from experiments.output_alignment.paper import RECIPE
 from experiments.papers import papers
 from experiments.reference_runs import describe_missing, list_entries, train
 from experiments.reference_tables import make_tables
 from experiments.rejudging import rejudge
 from synthlab.output import print_err, print_out
+from synthlab.storage.store import Store
+from synthlab.studies.checks import NO_WORD
 from synthlab.studies.pages import template
-from synthlab.studies.verdicts import WORDS
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
-IN_ALL = ("A1", "A2")  # claims on all papers on sequence tasks, which have a section of their own
 OURS = ("ours", "our question", "the lab's")  # how the place of a claim begins that is no paper's
 # Each paper as the scoreboard names it, with the section that has its claims.
 TITLES = {
@@ -81,6 +82,7 @@ def keep_all(results: Path) -> None:
         for name in papers():
             keep(folder / name / "figures", REFERENCE / name)
     keep(results / "theory", REFERENCE / "theory")
+    write_tables(atlas.COMMITTED, tabulate_recorded(Store(results)))
 
 
 def _needs_records(name: str, table: pd.DataFrame) -> bool:
@@ -98,26 +100,37 @@ def blocks() -> dict[str, list[dict[str, Any]]]:
     for name, load in papers().items():
         folder = REFERENCE / name
         if folder.exists():
-            rows = verdicts(pd.read_csv(folder / CLAIMS))
-            found[name] = [row for row in rows if row["id"].partition(".")[2] not in IN_ALL]
+            found[name] = verdicts(pd.read_csv(folder / CLAIMS))
             found |= load().blocks(folder)
     return found | {"scoreboard": count_verdicts()} | make_tables()
 
 
 def count_verdicts() -> list[dict[str, Any]]:
-    """Return how many claims of each paper have which verdict, and how many of the lab's own."""
-    counts: dict[str, Counter[str]] = {}
+    """Return how many claims of each paper, and of the lab's own, have which word, and how many checks which answer."""
+    counts: dict[str, list[dict[str, Any]]] = {}
     for name, load in papers().items():
         claims = {claim.name: claim for claim in load().claims.values()}
-        checks = pd.read_csv(REFERENCE / name / CLAIMS)
-        for row in verdicts(checks[checks["study"] != RECIPE]):
+        for row in verdicts(pd.read_csv(REFERENCE / name / CLAIMS)):
             is_own = claims[row["id"]].where.startswith(OURS)
-            counts.setdefault("the lab's own" if is_own else TITLES[name], Counter())[row["word"]] += 1
-    own = counts.pop("the lab's own")
-    return [
-        {"claims of": about, "all": count.total()} | {word: count[word] for word in WORDS}
-        for about, count in [*counts.items(), ("[the lab](deciding.md#the-labs-own-claims)", own)]
-    ]
+            counts.setdefault("[the lab](deciding.md#the-labs-own-claims)" if is_own else TITLES[name], []).append(row)
+    own = counts.pop("[the lab](deciding.md#the-labs-own-claims)")
+    return [_count(*each) for each in [*counts.items(), ("[the lab](deciding.md#the-labs-own-claims)", own)]]
+
+
+def _count(about: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    few = [row for row in rows if set(row["answers"]) == {NO_WORD}]
+    words = Counter(row["word"] for row in rows)
+    answers = Counter(answer for row in rows for answer in row["answers"])
+    return {
+        "claims of": about,
+        "all": len(rows),
+        **{word: words[word] for word in ("holds", "fails", "refuted")},
+        "counts": words[NO_WORD] - len(few),
+        "under five seeds": len(few),
+        "not tested": words["not tested"],
+        "checks tested": sum(answers[answer] for answer in ("holds", "fails", "undecided")),
+        "of these undecided": answers["undecided"],
+    }
 
 
 def renew_statements() -> None:
@@ -182,6 +195,8 @@ def main() -> None:
         write_tables(REFERENCE / name / CLAIMS, claims)
     renew_statements()
     draw_messages()
+    if atlas.COMMITTED.exists():
+        (ROOT / "docs" / "atlas.html").write_text(atlas.make_page({}))
     tables = blocks()
     for page in pages():
         page.write_text(renew_page(page.read_text(), tables))

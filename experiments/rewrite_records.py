@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from safetensors.torch import load_file
 
 from synthlab.errors import UnknownFamily
 from synthlab.output import print_err, print_out
@@ -46,7 +47,7 @@ def rewrite(folder: Path) -> int:
         trace = path.with_name("traceback.txt").read_text()
         store.write_failure(Failure(config_of(_rename(about["config"])), about["error"], trace, about["environment"]))
     for path in (earlier / "tags").glob("*"):
-        Store(folder, tag=path.name).mark(each.name for each in path.iterdir() if IDENTITY.fullmatch(each.name))
+        Store(folder, tag=path.name).tag_runs(each.name for each in path.iterdir() if IDENTITY.fullmatch(each.name))
     return number
 
 
@@ -66,7 +67,7 @@ def _read_records(folder: Path) -> Iterator[Record]:
         status = json.loads((run / "status.json").read_text())
         tables: dict[str, Any] = {name: _read_table(run / f"{name}.csv") for name in ("metrics", "training", "outputs")}
         weights = {
-            int(re.sub(r"\D", "", path.stem) or config.steps): partial(Path.read_bytes, path)
+            int(re.sub(r"\D", "", path.stem) or config.steps): partial(load_file, path)
             for path in run.glob("weights*.safetensors")
         }
         if config.id != run.name or status["results_version"] != config.results_version:

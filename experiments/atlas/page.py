@@ -10,6 +10,7 @@ import pandas as pd
 from experiments.atlas.scores import TIMES, summarize
 from experiments.committed_verdicts import RUNS, read_tables
 from synthlab.analysis.series import plain_label
+from synthlab.errors import InputError
 from synthlab.studies.intervals import median_interval
 from synthlab.studies.pages import template
 
@@ -26,6 +27,8 @@ def make_page(tables: Mapping[str, pd.DataFrame]) -> str:
     overrides = own["overrides"].iloc[0] if len(own) else ""
     known = pd.concat([pd.DataFrame(), *read_tables(COMMITTED).values()]).assign(here=False)
     runs = own if overrides else pd.concat([own, known], ignore_index=True)
+    if runs.empty:
+        raise InputError("atlas: no row is recorded; synthlab study atlas trains all, synthlab atlas ROW one")
     # Of a cell that both have, the runs here are shown.
     runs = runs[runs["here"] == runs.groupby(["task", "arm"])["here"].transform("any")]
     curves = dict(iter(summarize(runs).groupby(["task", "arm"], sort=False)))

@@ -19,10 +19,12 @@ from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS, Encoding
 from synthlab.models.mixers import MIXERS, Mixer
 from synthlab.runs.registry import STRICT, find_class
+from synthlab.storage.store import Store
 from synthlab.studies.evidence import describe_left_out
 from synthlab.studies.grids import Grid
+from synthlab.studies.overrides import Overrides
 from synthlab.studies.report import About
-from synthlab.studies.study import Paper, Results, Study
+from synthlab.studies.study import Paper, Plan, Results, Study
 from synthlab.studies.verdicts import Claims
 
 SHOWN = 2  # times the training length, in the picture
@@ -94,10 +96,15 @@ class Atlas(Study):
         return found
 
     def results(self, plan, records, evidence):
-        runs = pd.concat(evidence.values(), ignore_index=True).assign(overrides=plan.overrides)
+        runs = join(plan, evidence)
         lost = {cell.arm: cell.find_best(records)[1] for cells in plan.cells.values() for cell in cells}
         drawn = summarize(runs).assign(overrides=plan.overrides, left_out=describe_left_out(lost))
         return Results({"matrix": Drawn(self.title, Matrix(), drawn)}, {"runs": runs})
+
+
+def join(plan: Plan, evidence: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return the ``evidence`` of all tasks of a plan in one table."""
+    return pd.concat(evidence.values(), ignore_index=True).assign(overrides=plan.overrides)
 
 
 def kind_of(arm: Mapping[str, Any]) -> str:
@@ -108,11 +115,27 @@ def kind_of(arm: Mapping[str, Any]) -> str:
 ABOUT = About(
     "The atlas of position encodings and mixers",
     "no paper: settings of the lab",
-    "docs/sequences.md",
+    "docs/extending.md",
     Path(__file__).with_name("deviations.yaml"),
     "study atlas",
 )
 ATLAS = Paper("atlas", ABOUT, Atlas, Claims(), page=make_page)
+
+
+def tabulate_recorded(store: Store) -> dict[str, pd.DataFrame]:
+    """Return the table ``runs`` of each study, with those cells of which ``store`` has all runs."""
+    tables = {}
+    for name, study in ATLAS.studies(read_studies(ATLAS.name, "default")).items():
+        plan = study.plan(name, Overrides())
+        recorded = store.recorded({config.id for config in plan.configs})
+        whole = {
+            key: [cell for cell in cells if recorded.issuperset(cell.identity)] for key, cells in plan.cells.items()
+        }
+        plan = plan._replace(cells={key: cells for key, cells in whole.items() if cells})
+        if plan.cells:
+            records = {record.config.id: record for record in store.read_all(recorded)}
+            tables[name] = join(plan, study.evidence(plan, records))
+    return tables
 
 
 @dataclass(frozen=True)

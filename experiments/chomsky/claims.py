@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from experiments.chomsky.scores import RANDOMIZED, best, find_pairs, gain, score_runs, select_plain
-from experiments.sequences.alignment import alignment_claims
+from experiments.chomsky.scores import best, find_pairs, gain, score_runs, select_plain
 from experiments.sequences.checks import explain_unfit
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import NoEvidence
@@ -13,7 +12,6 @@ from synthlab.studies.verdicts import Claims
 
 CLAIMS = Claims[pd.DataFrame]()
 claim = CLAIMS.claim
-alignment_claims(CLAIMS, "tokens")
 
 LEVEL = 0.9
 SCORE = "accuracy per token beyond training, mean over lengths"
@@ -21,9 +19,10 @@ WHY = (
     "the abstracts have no threshold; 0.9 is ours: one answer token of ten is wrong, where bits are right by chance in "
     "one of two. Nothing is tested if in fewer than half of the seeds some plain encoding fits its training lengths"
 )
-
-FOUND = (
-    "0: that they are above. The claim was made after looking at the runs that judge it, so other runs have to test it"
+GAIN = f"by how much randomized positions raise the {SCORE}, mean over tasks, and without the task that it owes most to"
+ANY = (
+    "0: that they raise it. 12.0 points are of maxima over seeds and rates, on other lengths, and are shown beside "
+    "ours without a verdict"
 )
 
 
@@ -31,59 +30,30 @@ FOUND = (
     "C1",
     where="Ruoss et al. (2023), abstract",
     statement=(
-        "Randomized positions raise accuracy at unseen lengths, on average over tasks (published: by 12.0 points)."
+        "Randomized positions raise the accuracy of learned positions and of RoPE at unseen lengths, on average over "
+        "tasks (published: by 12.0 points)."
     ),
-    quantity=(
-        f"by how much randomized positions raise the {SCORE}, mean over tasks, and without the task that it owes most "
-        "to: of each encoding, and of the best one, "
-        "chosen for each task and seed"
-    ),
-    why=(
-        "0: that they raise it. 12.0 points are of maxima over seeds and rates, on other lengths, and are shown beside "
-        "ours without a verdict"
-    ),
+    quantity=GAIN,
+    why=ANY,
 )
-def on_average(runs: pd.DataFrame) -> list[Check]:
-    """Check that the gain of randomized positions is positive, of each encoding and of the best."""
+def raise_each(runs: pd.DataFrame) -> list[Check]:
+    """Check that the gain of randomized positions is positive for each encoding."""
     table = score_runs(runs)
-    of_each = {arm: gain(table, arm) for arm in _find_paired(table)}
-    of_best = {"best encoding of each task and seed": best(table, True) - best(table, False)}
-    return _raise(of_each | of_best)
+    return _raise({arm: gain(table, arm) for arm in _find_paired(table)})
 
 
 @claim(
-    "O2",
-    where="ours, on the runs of C1",
-    statement=(
-        "(Ours.) NoPE is more accurate at unseen lengths than learned positions and than RoPE, on average over tasks."
-    ),
-    quantity=(
-        f"by how much the {SCORE}, is greater without positions, mean over tasks, and without the task that it owes "
-        "most to"
-    ),
-    why=FOUND,
+    "C1_best",
+    where="Ruoss et al. (2023), abstract",
+    statement="Randomized positions raise the accuracy of the best encoding at unseen lengths, on average over tasks.",
+    quantity=f"{GAIN}; of the best encoding, chosen for each task and seed",
+    why=ANY,
 )
-def without_positions(runs: pd.DataFrame) -> list[Check]:
-    """Check that no position encoding scores higher than each encoding without randomized positions."""
+def raise_best(runs: pd.DataFrame) -> list[Check]:
+    """Check that the gain of randomized positions is positive for the best encoding."""
     table = score_runs(runs)
-    return _raise({f"nope over {arm}": _compare_arms(table, "nope", arm) for arm in _find_paired(table)})
-
-
-@claim(
-    "O3",
-    where="ours, on the runs of C1",
-    statement="(Ours.) Randomized positions are more accurate at unseen lengths than NoPE, on average over tasks.",
-    quantity=(
-        f"by how much the {SCORE}, is greater with randomized positions than without any, mean over tasks, and without "
-        "the task that it owes most to"
-    ),
-    why=FOUND,
-)
-def above_none(runs: pd.DataFrame) -> list[Check]:
-    """Check that each encoding with randomized positions scores higher than no position encoding."""
-    table = score_runs(runs)
-    randomized = [RANDOMIZED + arm for arm in _find_paired(table)]
-    return _raise({f"{arm} over nope": _compare_arms(table, arm, "nope") for arm in randomized})
+    _find_paired(table)
+    return _raise({"best encoding of each task and seed": best(table, True) - best(table, False)})
 
 
 def _find_paired(table: pd.DataFrame) -> list[str]:
@@ -94,13 +64,6 @@ def _find_paired(table: pd.DataFrame) -> list[str]:
     if not find_pairs(table):
         raise NoEvidence("no encoding that is there with randomized positions and without")
     return find_pairs(table)
-
-
-def _compare_arms(table: pd.DataFrame, arm: str, other: str) -> pd.Series:
-    """Return by how much ``arm`` scores more than ``other``. Raises NoEvidence without runs of ``nope``."""
-    if "nope" not in table:
-        raise NoEvidence("no finished run without positions")
-    return table[arm] - table[other]
 
 
 def _raise(gains: Mapping[str, pd.Series]) -> list[Check]:
@@ -136,24 +99,13 @@ def stays_low(runs: pd.DataFrame) -> list[Check]:
     judged = runs[runs["arm"].isin(arms)]
     series, untested = tuple(dict.fromkeys(judged["series"])), explain_unfit(judged.groupby("seed")["fit"].any())
     what = f"{runs['task'].iloc[0]}, best of {', '.join(arms)}: accuracy per token"
-    return [Check(what, values, high=LEVEL, series=series, centre=1.0, untested=untested)]
+    return [Check(what, values, high=LEVEL, series=series, untested=untested)]
 
 
 claim(
     "C2",
     where="Delétang et al. (2022), abstract; of duplicate string also Ruoss et al. (2023), abstract",
-    statement="Transformers do not generalize on tasks that are not regular.",
-    quantity=f"{SCORE}: of the best plain encoding, chosen for each seed",
-    why=WHY,
-)(stays_low)
-
-claim(
-    "O1",
-    where="ours, on the regular tasks of Delétang et al. (2022)",
-    statement=(
-        "(Ours.) Transformers also fail to generalize on regular tasks that need a state to be tracked: "
-        "`parity_check`, `cycle_navigation`, `modular_arithmetic`."
-    ),
+    statement="Transformers do not generalize (ours: to 90 % of the tokens right) on tasks that are not regular.",
     quantity=f"{SCORE}: of the best plain encoding, chosen for each seed",
     why=WHY,
 )(stays_low)

@@ -11,7 +11,6 @@ from experiments.chomsky import message
 from experiments.chomsky.claims import CLAIMS, LEVEL
 from experiments.chomsky.scores import by_arm, by_task
 from experiments.committed_verdicts import RUNS, read_tables
-from experiments.sequences.alignment import tabulate_claims
 from experiments.sequences.comparison import format_number
 from experiments.sequences.reproduction import Reproduction
 from synthlab.studies.report import About, NumbersTable
@@ -64,11 +63,6 @@ def results(folder: Path) -> Rows:
     ]
 
 
-def blocks(folder: Path) -> dict[str, Rows]:
-    """Return the tables of pages that the committed ``folder`` gives."""
-    return {"chomsky_results": results(folder), "chomsky_alignment": tabulate_claims(folder)}
-
-
 def draw_message(folder: Path) -> Figure | None:
     """Draw the gains, beside the first of the published numbers, their mean over tasks."""
     published: Any = OmegaConf.load(Chomsky.numbers)
@@ -80,6 +74,6 @@ PAPER = Paper(
     ABOUT,
     Chomsky,
     CLAIMS,
-    blocks=blocks,
+    blocks=lambda folder: {"chomsky_results": results(folder)},
     message=draw_message,
 )

@@ -26,14 +26,10 @@ def checks(
     what: str,
     low: float = -np.inf,
     high: float = np.inf,
-    needs_fit: bool = False,
 ) -> list[Check]:
-    """Return a check for each arm and model on the difference from the first arm.
-
-    With ``needs_fit`` a check is not tested if none of the runs of its arm fits.
-    """
+    """Return a check for each arm and model on the difference from the first arm."""
     return [
-        Check(f"{model}, {arm}: {what}", values, low, high, untested=why_untested(runs, arm, model) * needs_fit)
+        Check(f"{model}, {arm}: {what}", values, low, high)
         for arm in arms
         for model, values in effects(runs, arm, quantity).items()
     ]
@@ -47,7 +43,6 @@ def recall_checks(
     multiple: int = 1,
     low: float = -np.inf,
     high: float = np.inf,
-    centre: float | None = 0.0,
 ) -> list[Check]:
     """Return a check for each model on the change of recall for facts at ``depths``.
 
@@ -57,7 +52,7 @@ def recall_checks(
     found = []
     for model, values in _recall_effects(runs, arm, depths, multiple).items():
         untested = why_untested(runs, arm, model)
-        found.append(Check(f"{model}: {what}", values, low, high, centre=centre, untested=untested))
+        found.append(Check(f"{model}: {what}", values, low, high, untested=untested))
     return found
 
 
@@ -72,7 +67,7 @@ def recall_gains(runs: pd.DataFrame, arm: str, depths: Sequence[float], what: st
 
     Recall that stays the same, as where all facts are recalled, is no gain.
     """
-    return recall_checks(runs, arm, depths, what, 4, low=1e-9, centre=None)  # more than 0 cannot be scaled
+    return recall_checks(runs, arm, depths, what, 4, low=1e-9)
 
 
 def _recall_effects(runs: pd.DataFrame, arm: str, depths: Sequence[float], multiple: int) -> Mapping[str, np.ndarray]:

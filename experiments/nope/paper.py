@@ -5,7 +5,6 @@ from pathlib import Path
 from experiments.committed_verdicts import TABLES, read_tables
 from experiments.nope import message
 from experiments.nope.claims import CLAIMS, LEVEL
-from experiments.sequences.alignment import tabulate_claims
 from experiments.sequences.comparison import format_number
 from experiments.sequences.published import read_published
 from experiments.sequences.ranking_reproduction import Ranked
@@ -44,16 +43,11 @@ def results(folder: Path) -> Rows:
     return rows
 
 
-def blocks(folder: Path) -> dict[str, Rows]:
-    """Return the tables of pages that the committed ``folder`` gives."""
-    return {"nope_results": results(folder), "nope_alignment": tabulate_claims(folder)}
-
-
 PAPER = Paper(
     "nope",
     ABOUT,
     Nope,
     CLAIMS,
-    blocks=blocks,
+    blocks=lambda folder: {"nope_results": results(folder)},
     message=lambda folder: message.draw(folder, read_published(Nope.numbers)),
 )

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from synthlab.analysis.series import plain_label
 from synthlab.numbers.run import NumbersRun
 from synthlab.studies.checks import Check
-from synthlab.studies.evidence import Evidence, logarithms
+from synthlab.studies.evidence import Evidence
 
 LEVEL = 1e-5  # NoPE's error on the mean task, by the paper (appendix F): smaller errors count as this one
 NEAR = 100.0  # an error this many times smaller is "far under", one this many times larger "explodes"
@@ -51,7 +51,7 @@ def explodes(evidence: Evidence, name: str) -> Check:
 def keeps_rising(evidence: Evidence, name: str) -> Check:
     """Check that the error grows from each third of the lengths beyond training to the next."""
     what = f"{evidence.config(name).task['name']}, {plain_label(name)}: error in a third beyond training / in the next"
-    return Check(what, evidence.trend(name), high=1.0, series=(name,), compares=True)
+    return Check(what, evidence.trend(name), high=1.0, series=(name,))
 
 
 def check_better(evidence: Evidence, names: Sequence[str], others: Sequence[str], high: float = 1.0) -> list[Check]:
@@ -62,17 +62,7 @@ def check_better(evidence: Evidence, names: Sequence[str], others: Sequence[str]
             evidence.ratio(name, other),
             high=high,
             series=(name, other),
-            compares=high == 1.0,
         )
         for name in names
         for other in others
     ]
-
-
-def exponents(evidence: Evidence, name: str) -> Float[np.ndarray, " seeds"]:
-    """Return the slope of the line through log error against log(l - l_train), for each seed."""
-    train_length = evidence.config(name).train_length
-    errors = logarithms(evidence.beyond(name, 2 * train_length))
-    x = np.log(errors.columns.to_numpy(dtype=float) - train_length)
-    x -= x.mean()
-    return errors.to_numpy() @ x / (x @ x)

@@ -27,8 +27,8 @@ Predictions and what refutes them, written before the first run:
 - ``ssmax``: logits times a learned multiple of log n can make a weight fall as any power, so SSMax could find q by
   itself. Training lengths do not ask for it: the pair errs less than SSMax with the same map, and than SSMax with 1/x.
 - ``far`` again with two layers, width 64, ALiBi, BOS alone, twice the training length, and on the sum. Each may refute
-  that the pair is more than a trait of the default model. With ALiBi and BOS alone the study ``readout`` has had nine
-  tenths of these runs, on other seeds, and favours it.
+  that the pair is more than a trait of the default model. With ALiBi and BOS alone the study ``readout`` had
+  such runs on other seeds.
 
 Added after a pilot of three other seeds, in which x^-0.0875 erred far less than log x, though as maps they differ by
 little more than a factor and an offset:
@@ -129,17 +129,23 @@ def measure_horizons(evidence: Evidence, name: str, tolerance: float) -> pd.Seri
 
 def _check_less(evidence: Evidence, what: str, name: str, other: str) -> Check:
     """Check that one series errs less than another."""
-    return Check(f"error / {what}", evidence.ratio(name, other), high=1.0, series=(name, other), compares=True)
+    return Check(f"error / {what}", evidence.ratio(name, other), high=1.0, series=(name, other))
 
 
 def _check_far(evidence: Evidence) -> list[Check]:
-    """Check that the pair errs less than 1/x at q = 1, and reaches further."""
+    """Check that the pair errs less than 1/x at q = 1, and reaches further.
+
+    A seed under which both reach the longest tested length does not tell which reaches further. (The first judgement
+    took it for a failure; no verdict hung on it.)
+    """
     pair, plain = find_series(evidence, *PAIR), find_series(evidence, *RECIPROCAL)
+    longest = cast(NumbersRun, evidence.config(pair)).test_length
     checks = [_check_less(evidence, "1/x's at q = 1", pair, plain)]
     for tolerance in TOLERANCES:
-        lead = measure_horizons(evidence, plain, tolerance) - measure_horizons(evidence, pair, tolerance)
+        own, other = (measure_horizons(evidence, name, tolerance) for name in (pair, plain))
+        lead = (other - own).mask((other == longest) & (own == longest))
         what = f"horizon at {tolerance:.0%}: 1/x's at q = 1 minus its own"
-        checks.append(Check(what, lead.to_numpy(), high=0.0, series=(pair, plain), compares=True))
+        checks.append(Check(what, lead.to_numpy(), high=0.0, series=(pair, plain)))
     return checks
 
 
@@ -199,7 +205,7 @@ def check_optimum(evidence: Evidence) -> list[Check]:
     """Check the best power of each q against linear attention's."""
     longest = cast(NumbersRun, evidence.config(evidence.names[0])).test_length
     return [
-        Check(f"q = {q:g}: best power / -q", (best / q).to_numpy(), find_best_share(q, longest), 1.0, centre=None)
+        Check(f"q = {q:g}: best power / -q", (best / q).to_numpy(), find_best_share(q, longest), 1.0)
         for q, best in find_best_powers(evidence).items()
     ]
 

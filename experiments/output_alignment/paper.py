@@ -5,13 +5,12 @@ from pathlib import Path
 import pandas as pd
 
 from experiments import committed_verdicts
-from experiments.output_alignment import choosing_claims, counting, mechanism, message, readout, training_claims
+from experiments.output_alignment import counting, learned_claims, mechanism, message, readout, training_claims
 from experiments.output_alignment.claims import CLAIMS
 from experiments.output_alignment.figures import NumberFigure
 from synthlab.studies.report import About
 from synthlab.studies.study import Paper, Rows
 
-RECIPE = "figure1_recipe"  # the study that judges the same claims with the paper's training setup
 ABOUT = About(
     "The synthetic experiments",
     "Output Alignment: A Top-down Approach to Length Generalization",
@@ -23,19 +22,17 @@ ABOUT = About(
 
 def blocks(folder: Path) -> dict[str, Rows]:
     """Return the rows of each table by the name of its block, from the files of the reference runs."""
-    checks = pd.read_csv(folder / committed_verdicts.CLAIMS)
-    lab = {
-        row["id"].removeprefix("output_alignment."): row
-        for row in committed_verdicts.verdicts(checks[checks["study"] != RECIPE])
-    }
-    return {
-        "output_alignment": [lab[id] for id in CLAIMS],
-        "mechanism": committed_verdicts.merge_alike([lab[id] for id in mechanism.CLAIMS]),
-        "readout": committed_verdicts.merge_alike([lab[id] for id in readout.CLAIMS]),
-        "choosing": [lab[id] for id in choosing_claims.CLAIMS],
-        "training": committed_verdicts.merge_alike([lab[id] for id in training_claims.CLAIMS]),
-    }
+    rows = committed_verdicts.verdicts(pd.read_csv(folder / committed_verdicts.CLAIMS))
+    by_id = {row["id"].removeprefix("output_alignment."): row for row in rows}
+    return {name: [by_id[id] for id in claims] for name, claims in BLOCKS.items()}
 
 
-EVERY = CLAIMS | mechanism.CLAIMS | readout.CLAIMS | choosing_claims.CLAIMS | training_claims.CLAIMS | counting.CLAIMS
+BLOCKS = {
+    "output_alignment": CLAIMS,
+    "mechanism": mechanism.CLAIMS,
+    "readout": readout.CLAIMS,
+    "choosing": learned_claims.CLAIMS,
+    "training": training_claims.CLAIMS,
+}
+EVERY = counting.CLAIMS | {id: claim for claims in BLOCKS.values() for id, claim in claims.items()}
 PAPER = Paper("output_alignment", ABOUT, NumberFigure, EVERY, between="", blocks=blocks, message=message.draw)

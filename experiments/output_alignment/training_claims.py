@@ -17,17 +17,11 @@ from synthlab.studies.evidence import Evidence, NoEvidence
 from synthlab.studies.verdicts import Claims
 
 CLAIMS = Claims[Evidence]()
-DOUBLING = 1.0  # an error that changes by less than a factor of 2, either way, counts as unchanged
 WHERE = "the lab's own question: confounders in training"
 QUANTITY = (
     "log2 of error / that of the same seed trained with neither weight decay nor curriculum, geometric mean over the "
     "lengths beyond training"
 )
-TASKS = {
-    "mean": ("Mean task", "mean", "identity"),
-    "length": ("Length task, plain target", "length", "identity"),
-    "mapped": ("Length task, 1/sqrt(x)", "length", "rsqrt"),
-}
 
 
 def _has_decay(config: NumbersRun) -> bool:
@@ -38,50 +32,34 @@ def _has_curriculum(config: NumbersRun) -> bool:
     return config.curriculum is not None
 
 
-CONFOUNDERS: dict[str, tuple[str, Callable[[NumbersRun], bool]]] = {
-    "decay": ("weight decay", _has_decay),
-    "curriculum": ("a curriculum from short to long sequences", _has_curriculum),
-}
-
-
-def _checks(evidence: Evidence, has: Callable[[NumbersRun], bool], low: float, high: float) -> list[Check]:
+def _checks(evidence: Evidence, has: Callable[[NumbersRun], bool]) -> list[Check]:
     """Return a check of each series that has the confounder, against the one that has none."""
     configs = {name: cast(NumbersRun, evidence.config(name)) for name in evidence.names}
     plain = [name for name, config in configs.items() if not (_has_decay(config) or _has_curriculum(config))]
     changed = [name for name, config in configs.items() if has(config)]
     if len(plain) != 1 or not changed:
         raise NoEvidence("needs runs with the confounder and one series with none")
-    encoding = plain_label(configs[plain[0]].encoding["name"])
+    config = configs[plain[0]]
+    about = [config.task["name"], plain_label(config.outrep["name"]), plain_label(config.encoding["name"])]
     return [
         Check(
-            f"{encoding}, {plain_label(name)}: doublings of the error",
+            f"{', '.join([*about, plain_label(name)])}: doublings of the error",
             np.log2(evidence.ratio(name, plain[0])),
-            low,
-            high,
+            high=0.0,
             series=(name, plain[0]),
         )
         for name in changed
     ]
 
 
-def _register(confounder: str, task: str) -> None:
-    """Register both claims about what a confounder does to a task."""
-    (what, has), (title, name, outrep) = CONFOUNDERS[confounder], TASKS[task]
-    about = {"where": WHERE, "quantity": QUANTITY, "task": name, "outrep": outrep}
+for _id, _what, _has in (
+    ("decay", "Weight decay", _has_decay),
+    ("curriculum", "A curriculum from short to long sequences", _has_curriculum),
+):
     CLAIMS.claim(
-        f"{confounder}_{task}",
-        statement=f"{title}: {what} changes the error beyond training by less than a factor of 2.",
-        why="a factor of 2, either way, is our choice: the paper's effects are of a factor of 10 and more",
-        **about,
-    )(lambda evidence: _checks(evidence, has, -DOUBLING, DOUBLING))
-    CLAIMS.claim(
-        f"{confounder}_lowers_{task}",
-        statement=f"{title}: {what} lowers the error beyond training.",
+        _id,
+        where=WHERE,
+        statement=f"{_what} lowers the error beyond training.",
+        quantity=QUANTITY,
         why="less than 0 doublings is lower; a check that fails says that the error is higher",
-        **about,
-    )(lambda evidence: _checks(evidence, has, -np.inf, 0.0))
-
-
-for _confounder in CONFOUNDERS:
-    for _task in TASKS:
-        _register(_confounder, _task)
+    )(lambda evidence, has=_has: _checks(evidence, has))

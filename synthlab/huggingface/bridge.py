@@ -306,7 +306,7 @@ def _encoding(config: SynthlabConfig, dims: Dims) -> Encoding:
         raise InputError(f"encoding={' '.join(show(name).split()):.{SHOWN}}: {allowed}")
     encoding = ENCODINGS.build(given, dims)
     if "locate" in encoding.hooks:
-        raise InputError(f"encoding={name}: adds up states of all tokens, which a cache does not hold")
+        raise InputError(f"encoding={name}: makes positions of hidden states, which a cache does not hold")
     return encoding
 
 

@@ -60,7 +60,7 @@ def evaluate_models(
             return members(tokens, where, last=last)
         return members(tokens, where)[:, :, -(last or tokens.shape[-1]) :]  # a user's model returns all logits
 
-    language = TASKS.build(configs[0].task)
+    language = TASKS.build(configs[0].tested_task)
     temperatures = temperatures_within(models, language, configs)
     windows = double_window(configs[0]) if draws else encoding.alike_up_to
     losses = by_context(models, language, configs, windows, temperatures)

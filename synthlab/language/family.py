@@ -26,7 +26,7 @@ from synthlab.models.language_model import MODELS
 from synthlab.models.laws import Law, check_laws, measure_model
 from synthlab.positions.samplers import SAMPLERS
 from synthlab.rng import stream
-from synthlab.runs.registry import Registry, complete_members
+from synthlab.runs.registry import Registry, complete_members, show
 from synthlab.training.family import Family
 
 MAX_TOKENS = 20_000  # the most tokens of a text for recall
@@ -68,7 +68,14 @@ def complete(config: LanguageRun) -> LanguageRun:
     if "positions" in parts:
         parts["positions"] = _fill(parts["positions"], {"factor": math.ceil(config.test_length / window)})
     members = complete_members(GROUPS, parts)
-    language = TASKS.build(members["task"])
+    language = tested_language = TASKS.build(members["task"])
+    if config.test_task:
+        filled = dict.fromkeys(language.complete_arguments())  # a record's are those of the training text
+        changed = TASKS.complete({**members["task"], **filled, **config.test_task}, "test_task")
+        tested_language = TASKS.build(changed)
+        members["test_task"] = {key: changed[key] for key in config.test_task} | tested_language.complete_arguments()
+        if tested_language.vocabulary != language.vocabulary:
+            raise InputError(f"test_task={show(dict(config.test_task))}: changes the vocabulary; a model has one")
     members["task"] = {**members["task"], **language.complete_arguments()}
     config = config.model_copy(update=dict.fromkeys(["extension", *NEUTRAL_MEMBERS]) | members)
     _check_windows(config)
@@ -93,8 +100,8 @@ def complete(config: LanguageRun) -> LanguageRun:
     gathered = None if config.positions is None else SAMPLERS.build(config.positions).text_length(window)
     trained = max(config.alignment.windows * max(config.train_length, config.finetune.length or 0), gathered or 0)
     tested = max(config.test_length + 1, 2 * config.train_length)
-    for length, held_out in ((trained, False), (tested, True)):
-        language.draw(1, length, stream(0, "training"), held_out=held_out)
+    language.draw(1, trained, stream(0, "training"))
+    tested_language.draw(1, tested, stream(0, "training"), held_out=True)
     check_laws(config, lambda: measure_laws(config))
     return config
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, PositiveFloat
@@ -91,12 +92,13 @@ class LanguageRun(Run):
         chance=lambda config, metrics: config.load_family().find_chance(config, metrics),
     )
     ORDER = (
-        *("family", "task", "encoding", "extension", "positions", "pattern", "lora", "model", "protocol"),
-        *("alignment", "finetune"),
+        *("family", "task", "test_task", "encoding", "extension", "positions", "pattern", "lora", "model"),
+        *("protocol", "alignment", "finetune"),
     )
     FORMER_TASK_KEY = "language"
     has_fused_attention, default_task, answer = True, "text", "the next token"
     family: Literal["language"] = "language"  # pyright: ignore[reportIncompatibleVariableOverride]  # see NumbersRun
+    test_task: Mapping[str, Any] = {}
     extension: Member | None
     positions: Member | None = None
     pattern: Member | None = None
@@ -126,6 +128,11 @@ class LanguageRun(Run):
         return json.dumps([*parts, self.alignment.windows, self.train_length], sort_keys=True)
 
     @property
+    def tested_task(self) -> Member:
+        """The language of tests: that of training with the keys of ``test_task``."""
+        return {**self.task, **self.test_task}
+
+    @property
     def steps(self) -> int:
         return self.protocol.steps + self.finetune.steps
 
@@ -143,7 +150,7 @@ class LanguageRun(Run):
     @property
     def pretraining(self) -> str:
         """A key of the first training of a run with an extension: all settings that affect it."""
-        later = {"extension", "finetune", "evaluation", "test_length", "test_seed"}
+        later = {"extension", "finetune", "evaluation", "test_task", "test_length", "test_seed"}
         if self.finetune.steps or self.alignment.windows == 1:
             later.add("alignment")
         if self.finetune.steps:

@@ -261,7 +261,7 @@ class Attention(nn.Module):
         if layout.bias is not None:
             logits = logits + layout.bias
         if layout.adjusts:
-            logits = layout.encoding.adjust(logits, q, layout.mask)
+            logits = layout.encoding.adjust(logits, q, layout.mask, layout.bias)
         return logits if self.kind == "softmax" else logits / layout.count_keys()
 
     def mask(self, logits: Float[Tensor, "..."], mask: Bool[Tensor, "..."]) -> Float[Tensor, "..."]:

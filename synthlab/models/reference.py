@@ -86,7 +86,7 @@ def attend(
     offset = 0.0 if bias is None else bias[0]
     seen = torch.ones(h.shape[1], h.shape[1], dtype=torch.bool, device=h.device).tril()
     if attention.kind == "softmax":
-        scores = encoding.adjust((scores / math.sqrt(v.shape[-1]) + offset)[None], q[None], seen)[0]
+        scores = encoding.adjust((scores / math.sqrt(v.shape[-1]) + offset)[None], q[None], seen, bias)[0]
         weights = encoding.weigh(scores.masked_fill(~seen, -math.inf)[None])[0]
     else:  # equation 6: divided by the number of tokens that are seen
         weights = (scores + offset) * seen / seen.sum(-1, keepdim=True)

@@ -30,7 +30,7 @@ from synthlab.training.ensembles import plan_ensembles
 from synthlab.training.execution import execute_together, split_inexact
 from synthlab.training.family import Family
 from synthlab.training.loop import Observer, Training, train_ensemble
-from synthlab.training.stopping import find_stopped_step, train_until_fit
+from synthlab.training.stopping import train_until_fit
 
 SYMBOLS = 2  # 0 and 1
 PROBE_SEQUENCES = 64  # sequences whose targets a map must invert
@@ -203,11 +203,6 @@ def score(record: Record) -> float:
     return DIVERGED_SCORE if record.diverged_at is not None else min(float(beyond.mean()), DIVERGED_SCORE)
 
 
-def open_model(record: Record, step: int | None = None) -> TrainedNumbers:
-    """Return the trained model of a run, or the model as it was after ``step``, or when it stopped before."""
-    return TrainedNumbers(record, find_stopped_step(record, step))
-
-
 NUMBERS = Family(
     groups=GROUPS,
     complete=complete,
@@ -215,7 +210,7 @@ NUMBERS = Family(
     make_objective=PrefixRegression,
     train_models=train_models,
     evaluate_models=evaluate_models,
-    open_model=open_model,
+    open_model=TrainedNumbers,
     measure_laws=measure_laws,
     find_chance=find_chance,
 )

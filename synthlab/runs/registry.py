@@ -46,8 +46,8 @@ class Registry(dict[str, type[Member]], Generic[Member]):
             return found
         raise InputError(describe_unknown(field, name, self))
 
-    def arguments(self, config: Any, field: str | None = None) -> dict[str, Any]:
-        """Return the constructor arguments in ``config`` (its keys except ``name``), checked against their types."""
+    def check(self, config: Any, field: str | None = None) -> tuple[type[Member], dict[str, Any]]:
+        """Return the class that ``config`` names, and its arguments, checked and converted to the declared types."""
         field = field or self.group
         if not isinstance(config, Mapping) or "name" not in config:
             raise InputError(f"{field}={show(config)}: must be a mapping with a name; choose from {', '.join(self)}")
@@ -61,31 +61,29 @@ class Registry(dict[str, type[Member]], Generic[Member]):
             elif isinstance(value, list) and all(map(_is_member, cast(list[Any], value))):  # such as encodings by layer
                 members = enumerate(cast(list[Any], value))
                 arguments[key] = [self.complete(each, f"{field}.{key}.{place}") for place, each in members]
-        return arguments
+        return made, arguments
 
     def complete(self, config: Any, field: str | None = None) -> dict[str, Any]:
-        """Return ``config``, checked, with defaults filled in and numbers converted to the declared types.
+        """Return ``config``, checked, with defaults filled in.
 
         Earlier records lack the arguments that a class lists as ``ADDED``, so these are left out at their defaults. A
         class of the user has the hash of its source too (``sources``), as it is now.
         """
-        arguments = self.arguments(config, field)
-        made = self.find(config["name"], field)
+        made, arguments = self.check(config, field)
         for key in getattr(made, "ADDED", ()):
             if key in arguments and arguments[key] == _schema(made).model_fields[key].default:
                 del arguments[key]
         member = {"name": config["name"], **arguments}
-        return self.with_source(member, field or self.group) if is_own(member["name"]) else member
+        return self.with_source(member, field or self.group) if is_own(config["name"]) else member
 
     def with_source(self, member: dict[str, Any], field: str) -> dict[str, Any]:
         """Return a member with the hash of its source if its class is the user's."""
-        name, made = member["name"], self.find(member["name"], field)
-        return {**member, HASH: hash_current_source(field, name, made)} if is_own(name) else member
+        name = member["name"]
+        return {**member, HASH: hash_current_source(field, name, self.find(name, field))} if is_own(name) else member
 
     def build(self, config: Any, *args: Any, field: str | None = None) -> Member:
         """Return an instance of the class that ``config`` names. ``args`` are further arguments, such as sizes."""
-        arguments = self.arguments(config, field)
-        made = self.find(config["name"], field)
+        made, arguments = self.check(config, field)
         try:
             return made(*args, **arguments)
         except TypeError as error:

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-import torch
 from torch import nn
 
 from synthlab.errors import InputError
@@ -16,15 +15,14 @@ from synthlab.rng import stream
 from synthlab.runs.registry import Registry, complete_members, show
 from synthlab.sequences.evaluation import evaluate_models, measure_fit
 from synthlab.sequences.objective import AnswerLoss
-from synthlab.sequences.positions import ABSOLUTE, POSITIONS, Coupled, OfTask
+from synthlab.sequences.positions import ABSOLUTE, POSITIONS, Coupled, OfTask, check_places
 from synthlab.sequences.run import SequencesRun
 from synthlab.sequences.task import SequenceTask
 from synthlab.sequences.tasks import TASKS
 from synthlab.sequences.trained import TrainedSequences
-from synthlab.storage.records import Record
 from synthlab.training.family import Family
 from synthlab.training.loop import Observer, Training, train_ensemble
-from synthlab.training.stopping import find_stopped_step, train_until_fit
+from synthlab.training.stopping import train_until_fit
 
 GROUPS: dict[str, Registry[Any]] = {"task": TASKS, "encoding": ENCODINGS, "model": MODELS, "positions": POSITIONS}
 
@@ -103,9 +101,8 @@ def _check_positions(config: SequencesRun, task: SequenceTask, tested: SequenceT
     encoding, name, chosen = build_encoding(MODELS, config), config.encoding["name"], config.positions["name"]
     sampler, trained = POSITIONS.build(config.positions), task.width(config.train_length)
     is_of_task = isinstance(sampler, OfTask)
-    if is_of_task and task.couple(torch.tensor([[task.begin]])) is None:
-        such = "choose a task that does, such as copy, reverse, or addition with task.format=padded"
-        raise InputError(f"positions={chosen}: task={config.task['name']} names no places; {such}")
+    if is_of_task:
+        check_places(task, f"positions={chosen}: task={config.task['name']}")
     if isinstance(sampler, Coupled) and sampler.span < config.train_length + 2:
         raise InputError(f"positions.span={sampler.span}: must be at least train_length={config.train_length} plus 2")
     if encoding is None:
@@ -155,11 +152,6 @@ def train_models(
     return train_until_fit(ensemble, configs, objective, stop.every, fits, observe)
 
 
-def open_model(record: Record, step: int | None = None) -> TrainedSequences:
-    """Return the trained model of a run, or the model as it was after ``step``, or when it stopped before."""
-    return TrainedSequences(record, find_stopped_step(record, step))
-
-
 SEQUENCES = Family(
     groups=GROUPS,
     complete=complete,
@@ -167,6 +159,6 @@ SEQUENCES = Family(
     make_objective=AnswerLoss,
     train_models=train_models,
     evaluate_models=evaluate_models,
-    open_model=open_model,
+    open_model=TrainedSequences,
     measure_laws=measure_laws,
 )

@@ -13,6 +13,7 @@ from jaxtyping import Int
 from pydantic import Field
 from torch import Tensor
 
+from synthlab.errors import InputError
 from synthlab.models.encodings.base import Encoding, stack_positions
 from synthlab.positions.samplers import SAMPLERS, PositionSampler, uniform
 from synthlab.runs.registry import Registry
@@ -104,3 +105,17 @@ def find_positions(
     if isinstance(sampler, OfTask):
         return sampler.number(task, batch.tokens)
     return stack_positions(encoding, batch.sizes, batch.tokens.shape[-1], generators)
+
+
+def check_places(task: SequenceTask, setting: str) -> None:
+    """Raise InputError, about ``setting``, for a task that names no places, or places that depend on later tokens."""
+    length = task.lengths(task.shortest, task.shortest + 9)[:3][-1]
+    tokens = task.batch(torch.tensor([length] * 4), task.width(length), torch.Generator().manual_seed(0)).tokens
+    places = task.couple(tokens)
+    if places is None:
+        such = "choose a task that does, such as copy, reverse, or addition with task.format=padded"
+        raise InputError(f"{setting} names no places; {such}")
+    for size in range(1, tokens.shape[1]):
+        alike = cast(Tensor, task.couple(tokens[:, :size])) == places[:, :size]
+        if not (alike | (tokens[:, :size] == task.end)).all():
+            raise InputError(f"{setting} breaks a law: a place must follow from the tokens up to its own")

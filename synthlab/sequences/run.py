@@ -85,7 +85,7 @@ class SequencesRun(Run):
         chance=lambda config, metrics: metrics["chance"].tolist(),
     )
     ORDER = (
-        *("family", "task", "encoding", "positions", "model", "protocol"),
+        *("family", "task", "test_task", "encoding", "positions", "model", "protocol"),
         *("train_from", "train_length", "test_length", "bins", "curriculum", "stop"),
     )
     FORMER_TASK_KEY = "problem"

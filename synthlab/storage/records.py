@@ -24,7 +24,11 @@ from synthlab.runs.run import Run, run_type
 from synthlab.storage.files import checksum
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from synthlab.training.trained import TrainedModel
+
+ReadWeights = Callable[[], Mapping[str, "Tensor"]]
 
 INTEGER_COLUMNS = ("length", "step")  # columns of integers; all others are of double precision
 SEEDS = Run.SEEDS
@@ -62,8 +66,9 @@ class Record:
         environment: How and when the run was trained: versions, device, vector instructions, seconds.
         outputs: Measurements of some kinds of runs other than those by length, else None. For a trained
             ``LinearAttention`` this is the matrix M: a row for each last symbol, a column for each attended symbol.
-        weights: The steps after which the model's weights were saved, in order, each with a function that reads their
-            file. Empty if none were saved. ``list(record.weights)`` are the steps; files are read on demand.
+        weights: The steps after which the model's weights were saved, in order, each with a function that reads them:
+            tensors by name, each with a leading dimension of size 1. Empty if none were saved. ``list(record.weights)``
+            are the steps; weights are read on demand.
         tags: The run's tags, sorted; they are not part of its identity.
 
     Example:
@@ -82,7 +87,7 @@ class Record:
     diverged_at: int | None = None
     environment: dict[str, Any] = field(default_factory=dict)
     outputs: pd.DataFrame | None = None
-    weights: Mapping[int, Callable[[], bytes]] = field(default_factory=dict, repr=False)
+    weights: Mapping[int, ReadWeights] = field(default_factory=dict, repr=False)
     tags: tuple[str, ...] = ()
 
     @property
@@ -250,7 +255,7 @@ def _read_settings(text: str) -> Run:
     return run_type(settings["family"]).from_raw(settings | {name: 0 for name in SEEDS if name in settings})
 
 
-def to_record(row: Mapping[str, Any], weights: Mapping[int, Callable[[], bytes]], tags: tuple[str, ...]) -> Record:
+def to_record(row: Mapping[str, Any], weights: Mapping[int, ReadWeights], tags: tuple[str, ...]) -> Record:
     """Return the record in a row of ``encode``, with its weights and tags.
 
     Raises OlderRecord, UnknownFamily, or DamagedRecord if the row's id is that of another run.

@@ -13,12 +13,12 @@ import re
 import secrets
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -42,7 +42,10 @@ from synthlab.storage.records import (
     to_record,
     type_columns,
 )
-from synthlab.storage.weights import check_save, find_saved_steps, read_slice, stack_weights
+from synthlab.storage.weights import check_save, encode_weights, find_saved_steps, read_slice
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 IDENTITY = re.compile("[0-9a-f]{16}")
 NAME = re.compile(r"[0-9a-f]{16}-[0-9a-f]{8}-[0-9a-f]{16}\.parquet")
@@ -68,7 +71,7 @@ class Store:
     """The records below one folder or address, by identity.
 
     With ``save`` (``weights.py``), weights are saved too: a finished run without them then counts as not recorded.
-    With a ``tag``, every record that is written or passed to ``mark`` is tagged. ``leases`` tells which process trains
+    With a ``tag``, every record that is written or passed to ``tag_runs`` gets it. ``leases`` says which process trains
     which run. ``damaged`` has the path of each file that was found damaged.
 
     Methods raise StoreError where the folder cannot be read or written. The constructor raises InputError for an
@@ -202,7 +205,7 @@ class Store:
                     tags[identity].add(tag)
         return {identity: tuple(sorted(names)) for identity, names in tags.items()}
 
-    def mark(self, identities: Iterable[str]) -> None:
+    def tag_runs(self, identities: Iterable[str]) -> None:
         """Mark runs with the tag of this store, if it has one."""
         if self.tag is None:
             return
@@ -237,14 +240,14 @@ class Store:
                     continue
                 record = replace(earlier, weights=dict(sorted({**earlier.weights, **record.weights}.items())))
             groups[record.config.family, record.config.shape, tuple(record.weights)].append(type_columns(record))
-        self.mark(record.config.id for record in records)
+        self.tag_runs(record.config.id for record in records)
         return done + [each for group in groups.values() for each in self._write_group(group)]
 
     def _write_group(self, group: list[Record]) -> list[Record]:
         """Write a file of records whose weights are after the same steps; return them, with weights to be read."""
         began, file = f"{time.time_ns():016x}-{secrets.token_hex(4)}", None
         if group[0].weights:
-            data = stack_weights([{step: read() for step, read in each.weights.items()} for each in group])
+            data = encode_weights([{step: read() for step, read in each.weights.items()} for each in group])
             file = f"{began}-{checksum(data)}.safetensors"
             self.files.write(f"weights/{file}", data)
         data = encode(group, file)
@@ -262,7 +265,7 @@ class Store:
     def write_failure(self, failure: Failure) -> None:
         """Save why a run failed, replacing an earlier failure."""
         self.files.write(f"failed/{failure.config.id}.json", encode_failure(failure))
-        self.mark([failure.config.id])
+        self.tag_runs([failure.config.id])
 
     def read_failure(self, identity: str) -> Failure:
         """Return why the run called ``identity`` failed. Raises as ``read`` does."""
@@ -320,7 +323,7 @@ class Store:
     def _weights(self, file: str | None, index: int, steps: Iterable[int]) -> dict[int, Any]:
         return {step: partial(self._load, str(file), index, step) for step in steps}
 
-    def _load(self, file: str, index: int, step: int) -> bytes:
+    def _load(self, file: str, index: int, step: int) -> Mapping[str, "Tensor"]:
         """Return the weights of a model. Raises DamagedRecord, or InputError if they were removed."""
         try:
             return read_slice(self._fetch_weights(file), step, index)

@@ -4,17 +4,20 @@
 point of the training curve, so the distance between checkpoints doubles and most are early in training. A list of
 steps: also these. Checkpoints are points of the training curve, so each has a loss.
 
-The file of one model has its tensors by name, each with a leading dimension of size 1. The file of a group has them as
+The weights of one model are tensors by name, each with a leading dimension of size 1. The file of a group has them as
 ``STEP/NAME``, with a leading dimension of models.
 """
 
 from collections.abc import Mapping, Sequence
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from synthlab.errors import InputError
 from synthlab.runs.registry import describe_unknown, show
 from synthlab.runs.run import Run
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 SAVE_MODES = ("weights", "checkpoints")
 MAX_SHOWN = 3  # the most steps that a message names
@@ -63,23 +66,19 @@ def _is_step(step: Any) -> bool:
     return isinstance(step, Integral) and not isinstance(step, bool)
 
 
-def stack_weights(models: Sequence[Mapping[int, bytes]]) -> bytes:
-    """Return one file of the weights of several models of one shape, each given as the files of its steps."""
+def encode_weights(models: Sequence[Mapping[int, Mapping[str, "Tensor"]]]) -> bytes:
+    """Return one file of the weights of several models of one shape, each given as its weights after some steps."""
     import torch
-    from safetensors.torch import load, save
-
-    tensors = [
-        {f"{step}/{name}": values for step, file in model.items() for name, values in load(file).items()}
-        for model in models
-    ]
-    return save({name: torch.cat([each[name] for each in tensors]) for name in tensors[0]})
-
-
-def read_slice(path: str, step: int, index: int) -> bytes:
-    """Return the file of the model ``index`` after ``step``, from the file of a group; read only that."""
-    from safetensors import safe_open
     from safetensors.torch import save
+
+    names = [(step, name) for step, weights in models[0].items() for name in weights]
+    return save({f"{step}/{name}": torch.cat([each[step][name] for each in models]) for step, name in names})
+
+
+def read_slice(path: str, step: int, index: int) -> dict[str, "Tensor"]:
+    """Return the weights of the model ``index`` after ``step``, from the file of a group; read only these."""
+    from safetensors import safe_open
 
     with safe_open(path, "pt") as group:
         names = [name for name in group.keys() if name.startswith(f"{step}/")]  # noqa: SIM118 - it is no mapping
-        return save({name.partition("/")[2]: group.get_slice(name)[index : index + 1] for name in names})
+        return {name.partition("/")[2]: group.get_slice(name)[index : index + 1] for name in names}

@@ -54,7 +54,7 @@ class Figure(Study):
 
     def check(self, field):
         for key, panel in self.panels.items():
-            self.plots.arguments(panel.plot, f"{self.place(field, key)}.plot")
+            self.plots.check(panel.plot, f"{self.place(field, key)}.plot")
 
     def check_cells(self, field, key, cells):
         metric, known = self.panels[key].metric, cells[0].configs[0].measures().metrics

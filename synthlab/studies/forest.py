@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
 from synthlab.analysis.plotting import draw_intervals, name_rows
-from synthlab.studies.checks import FACTORS, FEW, Answer, Check
+from synthlab.studies.checks import Answer, Check
 from synthlab.studies.pages import embed_data
 from synthlab.studies.verdicts import Verdict
 from synthlab.styles import RC, Style
@@ -52,8 +52,7 @@ def draw_forest(checks: Sequence[Check]) -> Figure:
 
 def _draw_panel(axes: Axes, checks: Sequence[Check]) -> None:
     thresholds = checks[0].thresholds
-    others = {bound for check in checks if check.scales for f in FACTORS.values() for bound in check.at(f).thresholds}
-    start, end = _set_scale(axes, [*(value for check in checks for value in check.measured), *thresholds, *others])
+    start, end = _set_scale(axes, [*(value for check in checks for value in check.measured), *thresholds])
     for y, check in enumerate(checks):
         style = ANSWERS.get(check.answer, OPEN)
         low, high, _ = np.clip(check.interval, start, end)
@@ -62,12 +61,9 @@ def _draw_panel(axes: Axes, checks: Sequence[Check]) -> None:
         )
         axes.plot(np.clip(check.measured, start, end), [y] * len(check.measured), "|", color=style.colour, ms=11)
         draw_intervals(axes, y, np.clip(check.median, start, end), low, high, style, width=2.5)
-        answer = "no verdict" if check.answer == FEW else check.answer
-        answer += "" if low <= high else ": no number"
+        answer = check.answer + ("" if low <= high else ": no number")
         axes.text(1.01, y, answer, transform=axes.get_yaxis_transform(), va="center", color=style.colour)
     name_rows(axes, [_name(check) for check in checks])
-    for bound in others:
-        axes.axvline(bound, color="black", zorder=1, lw=1, linestyle=":")
     for bound, side in zip(thresholds, ("right", "left") if len(thresholds) == 2 else ("center",), strict=False):
         axes.axvline(bound, color="black", zorder=1, lw=1.3)
         look: dict[str, Any] = {"fontsize": "small", "fontweight": "bold", "ha": side, "va": "bottom"}

@@ -14,18 +14,14 @@ K. K. G. Lan and D. L. DeMets, Biometrika 70 (1983).
 """
 
 from functools import cache
-from math import comb
+from math import ceil, comb, log2
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-FIRST = 5  # the fewest values that can decide a check with COVERAGE, if all agree
-COVERAGE = 0.9  # of the intervals that decide, over all looks together
-CONVINCING = 20.0  # an e-value that chance reaches at most once in 20
-# Share of the stake such that five of five values in two of three checks convince: 5 seeds are the fewest, and often
-# all.
-ON_ALL = 15 / 16
+FIRST = 5  # the fewest values that decide a check, if all agree
+LEVEL = 0.05  # how often an interval may miss the median on one side, over all looks together
 
 
 class ConfidenceInterval(NamedTuple):
@@ -46,67 +42,50 @@ class GroupEstimate(NamedTuple):
     number: int
     of: str
 
-    @property
-    def evidence(self) -> float:
-        """The evidence of an interval that lies inside, or outside, of the range.
 
-        A stake of ``ON_ALL`` is bet on that, at one over the probability to miss on one side.
-        """
-        return ON_ALL * 2 / (1 - self.interval.coverage)
+def first_look(level: float) -> int:
+    """Return the fewest values that decide at an error rate of ``level`` on one side, if all agree."""
+    return max(FIRST, ceil(-log2(level)))
 
 
-def median_interval(values: Float[np.ndarray, " n"]) -> ConfidenceInterval:
+def median_interval(values: Float[np.ndarray, " n"], level: float = LEVEL) -> ConfidenceInterval:
     """Return the interval from the k-th least to the k-th greatest of ``values``, with k of ``boundary``.
 
     It is NaN with coverage 0 if there are no values, or one is NaN. ``coverage`` is the probability that this interval
-    and all those of fewer values, down to five, contain the median of the values' distribution, whatever the
-    distribution. With fewer than five values it is that of the one interval, from least to greatest.
+    and all those of fewer values, down to ``first_look``, contain the median of the values' distribution, whatever the
+    distribution. With fewer values it is that of the one interval, from least to greatest.
     """
     n = len(values)
     if n == 0 or np.isnan(values).any():
         return ConfidenceInterval(np.nan, np.nan, 0.0)
-    k, crossed = boundary(n)
+    k, crossed = boundary(n, level)
     ordered = np.sort(values)
     return ConfidenceInterval(float(ordered[k - 1]), float(ordered[n - k]), 1 - 2 * crossed)
 
 
-def may_spend(n: int) -> float:
-    """Return the largest probability of a wrong decision, on one side, at any number of values from five to ``n``."""
-    first = 0.5**FIRST
-    return first + ((1 - COVERAGE) / 2 - first) * (1 - FIRST / n)
+def may_spend(n: int, level: float = LEVEL) -> float:
+    """Return the largest probability of a wrong decision, on one side, at any number of values up to ``n``."""
+    first = first_look(level)
+    return 0.5**first + (level - 0.5**first) * (1 - first / n)
 
 
 @cache
-def boundary(n: int) -> tuple[int, float]:
-    """Return k for ``n`` values, and the probability of a wrong decision on one side with five to ``n`` values.
+def boundary(n: int, level: float = LEVEL) -> tuple[int, float]:
+    """Return k for ``n`` values, and the probability of a wrong decision on one side with at most ``n`` values.
 
-    A decision is wrong if, for a median at the threshold and some m of these numbers, fewer than k(m) of m values lie
-    on the wrong side.
+    A decision is wrong if, for a median at the threshold and some m from ``first_look`` on, fewer than k(m) of m values
+    lie on the wrong side.
     """
-    if n < FIRST:
+    first = first_look(level)
+    if n < first:
         return 1, 0.5**n
-    wrong = np.array([comb(FIRST, w) for w in range(FIRST + 1)]) / 2**FIRST  # [n + 1] by the number of wrong values
+    wrong = np.array([comb(first, w) for w in range(first + 1)]) / 2**first  # [n + 1] by the number of wrong values
     k, crossed = 0, 0.0
-    for m in range(FIRST, n + 1):
-        if m > FIRST:
+    for m in range(first, n + 1):
+        if m > first:
             wrong = (np.append(wrong, 0.0) + np.append(0.0, wrong)) / 2
-        while crossed + wrong[k] <= may_spend(m):
+        while crossed + wrong[k] <= may_spend(m, level):
             crossed += float(wrong[k])
             wrong[k] = 0.0
             k += 1
     return k, crossed
-
-
-def evidence(agreeing: int, number: int) -> float:
-    """Return the evidence that a median lies on the side on which ``agreeing`` of ``number`` values lie: an e-value.
-
-    If the median lies on the other side, its expected value is at most 1, whenever one stops adding values. The same is
-    true of the mean of such numbers, however they depend on one another. So that mean reaches ``CONVINCING`` at most
-    once in 20 (J. Ville, 1939; V. Vovk and R. Wang, Annals of Statistics 49, 2021).
-
-    It is the value of a stake of 1 after a bet on each value at fair odds: ``ON_ALL`` of it on all values agreeing, the
-    rest spread evenly over all shares of agreeing values from one half to 1.
-    """
-    beyond_half = sum(comb(number + 1, w) for w in range(agreeing + 1)) / 2 ** (number + 1)
-    spread = 2.0 ** (number + 1) / ((number + 1) * comb(number, agreeing)) * beyond_half
-    return ON_ALL * 2.0**number * (agreeing == number) + (1 - ON_ALL) * spread

@@ -12,19 +12,16 @@ from omegaconf import OmegaConf
 from synthlab.analysis.tables import follows_seed
 from synthlab.storage.files import write_whole
 from synthlab.storage.records import Record
-from synthlab.studies.checks import FACTORS, FEW, Check, Witnesses
+from synthlab.studies.checks import NO_WORD, Check
 from synthlab.studies.forest import forest
 from synthlab.studies.intervals import ConfidenceInterval
 from synthlab.studies.pages import template
-from synthlab.studies.verdicts import Verdict
+from synthlab.studies.verdicts import Verdict, count_answers
 
 MEASURED = ["median", "least", "greatest", "needed", "answer", *ConfidenceInterval._fields]
-RESTING_ON = ["seeds", "missing", "agree", *Witnesses._fields, "why_untested"]
-# Columns at half and twice the thresholds.
-AT_OTHERS = [f"{what}_{name}" for what in ("verdict", "answer") for name in FACTORS]
+RESTING_ON = ["seeds", "missing", "agree", "number", "of", "why_untested"]
 OF_RUNS = ["runs", "diverged", "fit", "verdict_fit"]
-FEW_FIT = ["number_fit", "of_fit"]  # the units of the verdict over the runs that fit, if they are too few
-COLUMNS = ["claim", "figure", "verdict", "check", *MEASURED, *RESTING_ON, *AT_OTHERS, *OF_RUNS, *FEW_FIT]
+COLUMNS = ["claim", "figure", "verdict", "check", *MEASURED, *RESTING_ON, *OF_RUNS]
 # Keys of a record's environment.
 MADE_WITH = ("synthlab", "torch", "python", "system", "machine", "instructions", "cores")
 LIBRARIES = ("torch", "numpy", "pandas", "matplotlib", "hydra-core")
@@ -90,10 +87,8 @@ def verdict_lines(verdicts: Iterable[Verdict]) -> list[str]:
     """Return the verdicts for a terminal, one a line; unless all checks hold, with those that do not."""
     lines = []
     for verdict in verdicts:
-        word, reason = format_word(verdict.word, verdict.witnesses), "; ".join(verdict.missing) or verdict.counts
-        variants = describe_variants(verdict) if verdict.checks else ""
-        told = f"{word}, {reason}{f' ({variants})' if variants else ''}"
-        lines.append(f"{verdict.claim.name} ({verdict.figure}): {told}")
+        fit = f" ({describe_fit(verdict)})" if verdict.fit else ""
+        lines.append(f"{verdict.claim.name} ({verdict.figure}): {describe_verdict(verdict)}{fit}")
         lines += [f"    {describe_check(row)}" for row in _rows(verdict) if row.get("answer", "holds") != "holds"]
     return lines
 
@@ -118,10 +113,17 @@ def write_report(
     """Write the page to ``path``, replacing an existing one."""
     filters = {
         each.__name__: each
-        for each in (format_median, format_range, format_word, describe_missing, describe_variants, forest)
+        for each in (
+            format_median,
+            format_range,
+            format_answer,
+            describe_missing,
+            describe_verdict,
+            describe_fit,
+            forest,
+        )
     }
     page = template("synthlab.studies", "report.html.j2", markup=True, **filters).render(
-        factors=FACTORS,
         pictures=pictures,
         verdicts=verdicts,
         about=about,
@@ -142,8 +144,7 @@ def describe_check(row: Mapping[str, Any]) -> str:
         return row["check"]
     if row["answer"] == "not tested":
         return f"not tested: {row['check']}: {row['why_untested']}"
-    few = f"no verdict from {Witnesses(int(row['number']), row['of'])}" if row["answer"] == FEW else row["answer"]
-    return f"{few}: {row['check']}: {describe_measured(row)}"
+    return f"{format_answer(row['answer'], row['number'])}: {row['check']}: {describe_measured(row)}"
 
 
 def describe_measured(row: Mapping[str, Any]) -> str:
@@ -158,37 +159,42 @@ def describe_missing(number: int) -> str:
     return f"{number} value{'s' * (number > 1)} missing" if number else ""
 
 
-def format_word(word: str, witnesses: Witnesses) -> str:
-    """Return a verdict's word or a check's answer, with the number of seeds or other units if they are few."""
-    if word == FEW:
-        return f"{witnesses}: no verdict"
-    return f"undecided at {witnesses}" if word == "undecided" and witnesses.number else word
+def format_answer(answer: str, number: int | float) -> str:
+    """Return the answer of a check; without a word, the number of its seeds."""
+    return answer or f"{number:.0f} seed{'s' * (number != 1)}, no word"
 
 
-def describe_variants(verdict: Verdict) -> str:
-    """Return the verdict at half and at twice all thresholds; how many runs fit, and the verdict over those."""
-    told, fit = [], verdict.fit
-    if verdict.scales and verdict.word != FEW:
-        half, twice = (verdict.at(factor).word for factor in FACTORS.values())
-        told.append(f"at half the thresholds: {half}, at twice: {twice}")
-    elif verdict.word != FEW:
-        told.append("no other threshold")
-    if fit and fit.fit == fit.runs:
-        told.append(f"all {fit.runs} runs fit")
-    elif fit:
-        diverged = f", {fit.diverged} diverged" if fit.diverged else ""
-        word = format_word(fit.word, fit.witnesses)
-        told.append(f"{fit.fit} of {fit.runs} runs fit{diverged}, over those: {word}")
-    return "; ".join(told)
+def describe_verdict(verdict: Verdict) -> str:
+    """Return the word of a verdict and its counts, or what is missing."""
+    if verdict.missing or not verdict.checks:
+        return f"not tested, {'; '.join(verdict.missing)}"
+    return tell_verdict(verdict.word, [(check.answer, check.number) for check in verdict.checks])
+
+
+def tell_verdict(word: str, answers: Sequence[tuple[str, int | float]]) -> str:
+    """Return a verdict's word and its counts, from the answer of each check and the number of its seeds."""
+    if {answer for answer, _ in answers} == {NO_WORD}:
+        return format_answer(NO_WORD, min(number for _, number in answers))
+    counts = count_answers([answer for answer, _ in answers])
+    return ": ".join(filter(None, (word, counts))) if word in (NO_WORD, "refuted") else word
+
+
+def describe_fit(verdict: Verdict) -> str:
+    """Return how many of the runs of a verdict diverged and fit, and the word over those that fit."""
+    fit = verdict.fit
+    if fit is None or fit.fit == fit.runs:
+        return f"all {fit.runs} runs fit" if fit else ""
+    diverged = f", {fit.diverged} diverged" if fit.diverged else ""
+    return f"{fit.fit} of {fit.runs} runs fit{diverged}, over those: {fit.word or 'no word'}"
 
 
 def format_median(check: Check) -> str:
     """Return the median over seeds and, in brackets, its confidence interval."""
-    return _spread(check.median, check.interval.low, check.interval.high, check.witnesses.number)
+    return _spread(check.median, check.interval.low, check.interval.high, check.number)
 
 
-def _spread(median: float, low: float, high: float, witnesses: int | float) -> str:
-    return f"{median:.3g}" if witnesses < 2 else f"{median:.3g} [{low:.3g}, {high:.3g}]"
+def _spread(median: float, low: float, high: float, number: int | float) -> str:
+    return f"{median:.3g}" if number < 2 else f"{median:.3g} [{low:.3g}, {high:.3g}]"
 
 
 def format_range(check: Check) -> str:
@@ -200,13 +206,9 @@ def format_range(check: Check) -> str:
 
 
 def _rows(verdict: Verdict) -> list[dict[str, Any]]:
-    factors = FACTORS.items() if verdict.word != FEW else ()
     common: dict[str, Any] = {"claim": verdict.claim.name, "figure": verdict.figure, "verdict": verdict.word}
     if verdict.fit:
-        common |= dict(zip(OF_RUNS, verdict.fit[:4], strict=True))
-        common |= dict(zip(FEW_FIT, verdict.fit.witnesses, strict=True)) if verdict.fit.word == FEW else {}
-    if verdict.scales:
-        common |= {f"verdict_{name}": verdict.at(factor).word for name, factor in factors}
+        common |= dict(zip(OF_RUNS, verdict.fit, strict=True))
     checks = [
         {
             "check": check.what,
@@ -219,9 +221,9 @@ def _rows(verdict: Verdict) -> list[dict[str, Any]]:
             "seeds": len(check.measured),
             "missing": check.missing or None,
             "agree": check.fulfilling,
-            **check.witnesses._asdict(),
+            "number": check.number,
+            "of": check.estimate.of if check.estimate else "seeds",
             "why_untested": check.why_untested,
-            **{f"answer_{name}": check.at(factor).answer for name, factor in factors if check.scales},
         }
         for check in verdict.checks
     ]

@@ -1,12 +1,11 @@
 """Adaptive numbers of seeds: with ``seeds=auto`` the series of undecided checks get more until they are decided.
 
-Every series starts with five seeds. When they are trained, the claims are judged. Then some checks get more seeds:
-those that are undecided, that five of five decide near their threshold (``Check.is_enough_for_auto``, a policy for
-spending seeds), or that fail without deciding their claim (``Verdict.open_checks``). Of the series of each such check,
-those with the fewest seeds get the number of the next look (``study.LOOKS``). That is repeated until every claim is
-decided or its checks have 20 seeds. Each step depends on the records only, so the same records give the same rounds.
-The error rate of a check does not depend on the number of rounds (``intervals``). For a series that is tuned, this is
-true only while the same setting remains the best.
+Every series starts with five seeds. When they are trained, the claims are judged. Then the checks that are undecided,
+or that fail without refuting their claim, get more seeds (``Verdict.open_checks``): of the series of each such check,
+those with the fewest seeds get the number of the next look (``study.LOOKS``). That is repeated until no check is open
+or all have 20 seeds. Each step depends on the records only, so the same records give the same rounds. The error rate of
+a check does not depend on the number of rounds (``intervals``). For a series that is tuned, this is true only while the
+same setting remains the best.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

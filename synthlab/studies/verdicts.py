@@ -1,20 +1,14 @@
-"""Decisions on claims: checks on the records of a figure's panels, and a verdict that follows from them.
+"""Verdicts on claims: a claim is the statement that all its checks (``checks``) are true.
 
-A claim is the statement that all its checks (``checks``) are true:
+- It *holds* if all of them hold, and *fails* if all fail.
+- It is *refuted* if one check fails at 5 % divided by the number of checks.
+- It is *not tested* if no check is, or if something was missing.
+- Otherwise it has no word: how many checks hold and fail is the answer.
 
-- it *holds* if all of them hold;
-- it is refuted if more checks fail, or fail more clearly, than chance explains once in 20 times. Then it is *mixed* if
-  any check holds, and *does not hold* if none does;
-- it is *not tested* if no check is, or if something was missing;
-- it has *few seeds*, and no verdict, if a check has fewer than five;
-- it is *undecided* otherwise.
-
-Two errors have a rate of at most 5 % over new seeds, over all looks together and however the checks depend on one
-another: that a claim holds though one of its checks is false, and that it is refuted though all of them are true (up to
-10 % for a single check with two ends). Several checks fail by chance more often than one does, so their mean evidence
-(``intervals.evidence``) counts, which reaches 20 at most once in 20 if no check is false. The checks that hold in a
-mixed claim have no joint error rate: if none of 12 checks is true, 8 clearly false and 4 at the threshold, one of the 4
-holds in 12 % of claims. Neither have several claims: of those judged, up to 5 % may be decided wrongly.
+Each word is wrong at most once in 20 over new seeds, over all looks together and however the checks depend on one
+another: that a claim holds though a check is false, that it fails though a check is true, and that it is refuted though
+all are true (a check with two ends counts both, and fails wrongly at most once in 10). Claims are not corrected for one
+another: of those judged, up to 5 % may have a wrong word.
 """
 
 from collections import Counter
@@ -22,28 +16,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from synthlab.studies.checks import FEW, Check, Witnesses
+from synthlab.studies.checks import NO_WORD, Check
 from synthlab.studies.evidence import Evidence, Fitting, NoEvidence
-from synthlab.studies.intervals import CONVINCING
+from synthlab.studies.intervals import LEVEL
 
 Given = TypeVar("Given")
 
-WORDS = ("holds", "does not hold", "mixed", "undecided", FEW, "not tested")
-# The answers of checks that leave a claim without a decision, by its word.
-DECIDING = {"undecided": ("undecided", "fails"), FEW: (FEW,)}
-
 
 class Fit(NamedTuple):
-    """How many of the ``runs`` behind a verdict ``diverged``, and how many fit.
-
-    ``word`` and ``witnesses`` are the verdict over the runs that fit.
-    """
+    """How many of the ``runs`` behind a verdict ``diverged``, how many fit, and the ``word`` over those that fit."""
 
     runs: int
     diverged: int
     fit: int
     word: str
-    witnesses: Witnesses
 
 
 @dataclass(frozen=True)
@@ -109,69 +95,35 @@ class Verdict(NamedTuple):
 
     @property
     def word(self) -> str:
-        """One of ``WORDS``."""
-        if self.missing or not self.checks:
-            return "not tested"
+        """``holds``, ``fails``, ``refuted`` or ``not tested``; otherwise ``NO_WORD``, and the counts are the answer."""
         answers = {check.answer for check in self.checks}
-        if answers in ({"holds"}, {"not tested"}):
+        if self.missing or answers <= {"not tested"}:
+            return "not tested"
+        if answers in ({"holds"}, {"fails"}):
             return answers.pop()
-        if not self._is_refuted():
-            return FEW if FEW in answers else "undecided"
-        return "mixed" if "holds" in answers else "does not hold"
-
-    def _is_refuted(self) -> bool:
-        """Return True if the checks that fail are too many, or fail too clearly, for chance.
-
-        A single check has its own error rate.
-        """
-        if all(check.answer != "fails" for check in self.checks):
-            return False
-        evidence = [check.refutation for check in self.checks]
-        return len(evidence) == 1 or sum(evidence) / len(evidence) >= CONVINCING
-
-    @property
-    def counts(self) -> str:
-        """How many checks hold, fail and are not tested, in words; empty without checks."""
-        return counts_in_words([check.answer for check in self.checks])
+        # A check with two ends may fail on either side.
+        level = LEVEL / sum(max(len(check.thresholds), 1) for check in self.checks)
+        return "refuted" if any(check.fails_at(level) for check in self.checks) else NO_WORD
 
     @property
     def open_checks(self) -> list[Check]:
-        """The checks on which ``seeds=auto`` spends more seeds (``Check.is_enough_for_auto``).
-
-        Those of an undecided claim that fail, but not clearly enough for a claim of that many checks, are among them.
-        """
-        failing = {"fails"} if self.word == "undecided" else set()
-        return [check for check in self.checks if not check.is_enough_for_auto or check.answer in failing]
-
-    def at(self, factor: float) -> "Verdict":
-        """Return the verdict at ``factor`` times the threshold of each check that can be scaled."""
-        return self._replace(checks=[check.at(factor) for check in self.checks])
-
-    @property
-    def scales(self) -> bool:
-        """True if any of the thresholds can be scaled."""
-        return any(check.scales for check in self.checks)
-
-    @property
-    def witnesses(self) -> Witnesses:
-        """The fewest units that one of the checks rests on; without a decision, one of those that leave it so.
-
-        Zero if these are not tested.
-        """
-        deciding = DECIDING.get(self.word)
-        counted = [check for check in self.checks if deciding is None or check.answer in deciding]
-        return min((check.witnesses for check in counted), default=Witnesses(0))
+        """The checks that more seeds may decide, and those that fail without refuting the claim."""
+        open_answers = {"undecided", NO_WORD} | (set() if self.word in ("fails", "refuted") else {"fails"})
+        return [check for check in self.checks if check.answer in open_answers]
 
 
-def counts_in_words(answers: Sequence[str]) -> str:
-    """Return how many of the ``answers`` of checks are which, such as "4 of 6 checks hold, 1 fails, 1 undecided"."""
-    if not answers:
-        return ""
+def count_answers(answers: Sequence[str]) -> str:
+    """Return how many of the ``answers`` of checks are which, such as "4 of 6 hold, 1 fails, 1 undecided"."""
+    if len(answers) < 2:
+        return "".join(answers)
+    if set(answers) == {"holds", "not tested"}:
+        return f"holds where tested: {answers.count('holds')} of {len(answers)}"
     counts = Counter(answers)
-    told = [f"{counts['holds']} of {len(answers)} checks hold{'s' * (counts['holds'] == 1)}"]
-    words = {"fails": "fails" if counts["fails"] == 1 else "fail", "undecided": "undecided", FEW: "without a verdict"}
-    words["not tested"] = "not tested"
-    return ", ".join([*told, *(f"{counts[answer]} {word}" for answer, word in words.items() if counts[answer])])
+    told = [f"{counts['holds']} of {len(answers)} hold{'s' * (counts['holds'] == 1)}"]
+    words = {"fails": "fails" if counts["fails"] == 1 else "fail", "undecided": "undecided"}
+    words |= {NO_WORD: "without a word", "not tested": "not tested"}
+    told += [f"{counts[answer]} {word}" for answer, word in words.items() if counts[answer]]
+    return ", ".join(told)
 
 
 def judge(claims: Iterable[Claim[Any]], figure: str, grids: Sequence[Grounds]) -> list[Verdict]:
@@ -205,4 +157,4 @@ def _fit(claim: Claim[Any], figure: str, fitting: Sequence[Fitting | None]) -> F
         return None
     runs, finished, fit = (sum(numbers) for numbers in zip(*(each[:3] for each in known), strict=True))
     verdict = _verdict(claim, figure, [each.given for each in known] if fit else [])
-    return Fit(runs, runs - finished, fit, verdict.word, verdict.witnesses)
+    return Fit(runs, runs - finished, fit, verdict.word)

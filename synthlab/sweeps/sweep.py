@@ -64,7 +64,7 @@ class Sweep(Generic[Result]):
             raise InputError(describe_unknown("retry", retry, RETRIES))
         for config in self.configs.values():
             self.store.steps(config)
-        self.store.mark(self.configs)
+        self.store.tag_runs(self.configs)
         if retry == "failed":
             for identity in self.configs.keys() & {*self.store.ids("failed")}:
                 self.store.forget_failure(identity)

@@ -96,7 +96,9 @@ class WandB(Tracker):
             "resume": "allow",
             "tags": [self.tag] if self.tag else None,
         }
-        self.run = wandb.init(name=title(config), settings=settings, config=config.model_dump(), **self.about, **again)
+        self.run = wandb.init(
+            name=name_run(config), settings=settings, config=config.model_dump(), **self.about, **again
+        )
         self.run.define_metric("length", hidden=True)
         self.run.define_metric("test/*", step_metric="length")
 
@@ -104,9 +106,9 @@ class WandB(Tracker):
         self.run.log({"train/loss": loss}, step=step)
 
     def end(self, record, error=None):
-        for length, values in tests(record):
+        for length, values in list_tests(record):
             self.run.log({"length": length, **values})
-        self.run.log({"error": "", **outcome(record, error)})  # an earlier attempt may have left an error
+        self.run.log({"error": "", **summarize_outcome(record, error)})  # an earlier attempt may have left an error
         self.finish(record is None)
 
     def finish(self, failed: bool) -> None:
@@ -126,7 +128,7 @@ class Trackio(WandB):
         settings = config.model_dump() | ({"tag": self.tag} if self.tag else {})
         quiet = {"embed": False, "auto_log_gpu": False, "auto_log_cpu": False}
         about = {**self.about, "config": settings, "resume": "allow", **quiet}
-        name = f"{title(config)} {config.id}"  # Trackio finds a run again by its name
+        name = f"{name_run(config)} {config.id}"  # Trackio finds a run again by its name
         with redirect_stdout(StringIO()):
             self.run = copy_context().run(lambda: trackio.init(name=name, **about))  # one run has a context of its own
 
@@ -157,10 +159,10 @@ class TensorBoard(Tracker):
         self.writer.add_scalar("train/loss", loss, step)
 
     def end(self, record, error=None):
-        for length, values in tests(record):
+        for length, values in list_tests(record):
             for name, value in values.items():
                 self.writer.add_scalar(name, value, length)
-        ended = outcome(record, error)
+        ended = summarize_outcome(record, error)
         for name in {"status", "error"} & ended.keys():
             self.writer.add_text(name, ended.pop(name))
         self.writer.add_hparams(self.settings, {f"summary/{key}": ended[key] for key in ended}, run_name=".")
@@ -184,7 +186,7 @@ def tracker_of(config: Mapping[str, Any], tag: str | None = None) -> Tracker | N
     return tracker
 
 
-class Tracks:
+class EnsembleTracker:
     """The runs of an ensemble, each followed by a copy of ``tracker``; a context whose end ends them all.
 
     The first error of a tracker is printed in one line on stderr; after it, this process calls the tracker no more.
@@ -207,7 +209,7 @@ class Tracks:
         for track, record in zip(tracks, records, strict=False):
             _attempt(track, track.end, record, error)
 
-    def __enter__(self) -> "Tracks":
+    def __enter__(self) -> "EnsembleTracker":
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
@@ -228,7 +230,7 @@ def _attempt(tracker: Tracker, call: Callable[..., None], *arguments: Any) -> No
         tqdm.write(escape(line), file=sys.stderr)  # above the bar, if there is one
 
 
-def outcome(record: Record | None, error: str | None = None) -> dict[str, Any]:
+def summarize_outcome(record: Record | None, error: str | None = None) -> dict[str, Any]:
     """Return the summary of a run: its status, and its horizon and last metrics, ``diverged_at``, or its error."""
     if record is None:
         return {"status": "failed", "error": str(error)}
@@ -238,13 +240,13 @@ def outcome(record: Record | None, error: str | None = None) -> dict[str, Any]:
     return {"status": record.status, **horizon_of(record), **last}
 
 
-def tests(record: Record | None) -> Iterator[tuple[int, dict[str, float]]]:
+def list_tests(record: Record | None) -> Iterator[tuple[int, dict[str, float]]]:
     """Yield each test length, and the metrics there by tag."""
     for row in record.metrics.to_dict("records") if record is not None else ():
         yield int(row.pop("length")), {f"test/{name}": value for name, value in row.items()}
 
 
-def title(config: Run) -> str:
+def name_run(config: Run) -> str:
     """Return a name for a run: ``length nope log seed 0``."""
     names = [getattr(config, group, {"name": ""})["name"] for group in ("task", "encoding", "outrep")]
     return " ".join([*filter(None, names), f"seed {config.seed}"])

@@ -16,7 +16,7 @@ from synthlab.runs.registry import find_changed_classes
 from synthlab.runs.run import Run
 from synthlab.storage.records import Failure, Record
 from synthlab.storage.store import Store
-from synthlab.sweeps.trackers import Tracker, Tracks
+from synthlab.sweeps.trackers import EnsembleTracker, Tracker
 from synthlab.training.execution import environment, execute_together, split_inexact
 
 Done = TypeVar("Done")
@@ -43,7 +43,7 @@ def _train(configs: list[Run], store: Store, device: str, tracker: Tracker | Non
         if changed := sorted({each for config in configs for each in find_changed_classes(config.model_dump())}):
             again = "its source changed during the sweep; give the command again"
             raise InputError(*(f"{each}: {again}" for each in changed))
-        with Tracks(tracker, configs) if tracker else nullcontext() as tracks:
+        with EnsembleTracker(tracker, configs) if tracker else nullcontext() as tracks:
 
             def observe(step: int, losses: list[float]) -> None:
                 nonlocal due

@@ -27,8 +27,7 @@ def plan_ensembles(configs: Sequence[Own], workers: int, device: str = "cpu") ->
     for members in shapes.values():
         # The optimizer updates models with equal learning rates together.
         members = sorted(members, key=lambda config: config.protocol.lr)
-        size = min(ensemble_size(members[0], device), _count_that_fit(members[0], device))
-        plan += _parts(members, -(-len(members) // size))
+        plan += _parts(members, -(-len(members) // ensemble_size(members[0], device)))
     plan.sort(key=seconds, reverse=True)
     while len(plan) < 4 * workers and len(plan) % workers and len(plan[0]) > 1:
         plan = sorted([*_parts(plan[0], 2), *plan[1:]], key=seconds, reverse=True)
@@ -38,10 +37,22 @@ def plan_ensembles(configs: Sequence[Own], workers: int, device: str = "cpu") ->
 def ensemble_size(config: Run, device: str = "cpu") -> int:
     """Return the largest number of runs of this shape in an ensemble.
 
-    It is 1 for a model whose size is unknown, and with an optimizer of the user.
+    It is 1 for a model whose size is unknown, and with an optimizer of the user. On a GPU the models fit in its memory
+    while they train, by what is kept for gradients. On a CPU they take far less than there is.
     """
     activations = _activations(config)
-    return 1 if activations is None or config.protocol.has_user_optimizer else max(1, CAPACITY[device] // activations)
+    if activations is None or config.protocol.has_user_optimizer:
+        return 1
+    size = CAPACITY[device] // activations
+    if device != "cpu":
+        import torch  # not needed to plan for a CPU
+
+        model, length = config.model, config.train_length
+        stored = 2 * model.get("width", 1) * (1 + model.get("mlp_ratio", 0))
+        stored += 0 if config.has_fused_attention else model.get("heads", 1) * length  # attention logits
+        needed = BYTES * config.protocol.batch * length * _depth(model) * stored
+        size = min(size, int(torch.cuda.get_device_properties(device).total_memory // needed))
+    return max(1, size)
 
 
 def seconds(configs: Sequence[Run]) -> float:
@@ -56,23 +67,6 @@ def _parts(configs: list[Own], count: int) -> list[list[Own]]:
     count = min(count, len(configs))
     bounds = [len(configs) * i // count for i in range(count + 1)]
     return [configs[low:high] for low, high in pairwise(bounds)]
-
-
-def _count_that_fit(config: Run, device: str) -> int:
-    """Return how many models of this shape fit in a GPU's memory while they train, by what is kept for gradients.
-
-    An ensemble on a CPU takes far less memory than there is, and a single model is tried whatever it takes.
-    """
-    activations = _activations(config)
-    if device == "cpu" or activations is None:
-        return CAPACITY["cuda"]
-    import torch  # not needed to plan for a CPU
-
-    model, length = config.model, config.train_length
-    kept = 2 * model.get("width", 1) * (1 + model.get("mlp_ratio", 0))
-    kept += 0 if config.has_fused_attention else model.get("heads", 1) * length  # attention logits
-    needed = BYTES * config.protocol.batch * length * _depth(model) * kept
-    return max(1, int(torch.cuda.get_device_properties(device).total_memory // needed))
 
 
 def _depth(model: Mapping[str, Any]) -> int:

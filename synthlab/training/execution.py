@@ -9,7 +9,7 @@ training steps; runs of other shapes train alone. Evaluation takes one model at 
 import platform
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -20,10 +20,10 @@ from torch import nn
 
 from synthlab.runs.run import Run
 from synthlab.runs.sources import note_user_classes
-from synthlab.storage.records import Record
+from synthlab.storage.records import ReadWeights, Record
 from synthlab.training.devices import count_cores, find_device, use_one_thread
 from synthlab.training.loop import Observer, Training, train_ensemble
-from synthlab.training.weights import weights_file
+from synthlab.training.weights import copy_weights
 
 # Number of models in a trial: alignments in memory repeat after four models, 16 bytes apart. Number of training steps:
 # a difference in the gradient shows in the parameters after one step, and in the loss of the next.
@@ -80,19 +80,19 @@ def execute_together(
 
 def train_together(
     configs: Sequence[Run], observe: Observer | None = None, device: str = "cpu", keep: Collection[int] = ()
-) -> tuple[nn.Module, list[Training], list[dict[int, Callable[[], bytes]]]]:
-    """Return the trained models of runs of one shape, as one ensemble, and of each its curve and files of weights.
+) -> tuple[nn.Module, list[Training], list[dict[int, ReadWeights]]]:
+    """Return the trained models of runs of one shape, as one ensemble, and of each its curve and its weights.
 
-    There is a file for each of the steps ``keep``.
+    There are weights after each of the steps ``keep``.
     """
     ensemble, last = initialize(configs, device), configs[0].steps
-    weights: list[dict[int, Callable[[], bytes]]] = [{} for _ in configs]
+    weights: list[dict[int, ReadWeights]] = [{} for _ in configs]
 
     def collect_weights(step: int) -> None:
         if step in keep:
-            for index, files in enumerate(weights):
+            for index, steps in enumerate(weights):
                 # A partial can be pickled, a lambda cannot.
-                files[step] = partial(bytes, weights_file(ensemble, index, len(configs)))
+                steps[step] = partial(dict, copy_weights(ensemble, index, len(configs)))
 
     def watch(step: int, losses: list[float]) -> None:
         if step != last:  # the last weights are collected at the end: a model may be changed after training

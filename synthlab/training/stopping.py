@@ -7,10 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from synthlab.runs.registry import show
 from synthlab.runs.run import Run
-from synthlab.storage.records import Record
-from synthlab.storage.weights import check_step
 from synthlab.training.loop import Observer, Training, train_ensemble
 
 
@@ -67,14 +64,3 @@ def train_until_fit(
         count = bisect_right(steps, step)
         curves[index] = Training(steps[:count], losses[:count], None)
     return curves
-
-
-def find_stopped_step(record: Record, step: int | None) -> int | None:
-    """Return the step to open a run's model at, for the model after ``step``: None if training had stopped by then.
-
-    None stands for the last step. Raises InputError for a step that the run does not have.
-    """
-    if step is None or record.diverged_at is not None:
-        return step
-    checked = check_step(step, record.config, f"step={show(step)}")
-    return None if checked > record.training["step"].iloc[-1] else checked

@@ -3,7 +3,7 @@
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -57,21 +57,23 @@ class TrainedModel(ABC):
         if record.diverged_at is not None:
             raise InputError(f"record {config.id}: the run diverged at step {record.diverged_at}: there is no model")
         self.record = record
-        self.step = config.steps if step is None else check_step(step, config, f"step={show(step)}")
+        self.step = config.steps
+        if step is not None and check_step(step, config, f"step={show(step)}") <= record.training["step"].iloc[-1]:
+            self.step = int(step)  # after a training that stopped before, the model is the last
         require_imported(config.model_dump())
         changed = ", ".join(find_changed_classes(config.model_dump()))
         if changed:
             warnings.warn(
                 f"record {config.id}: {changed} has another source now than when the run was recorded; the model "
                 "runs the present one",
-                stacklevel=5,  # the caller of Record.model or load_model, each of which calls open_model
+                stacklevel=3,  # the caller of Record.model or load_model
             )
         self.module = self.build()
         weights = record.weights[self.step]() if self.step in record.weights else self._train_again()
         load_weights(self.module, weights, f"the weights of record {config.id} after step {self.step}")
 
-    def _train_again(self) -> bytes:
-        """Return the file of the weights, which were not saved, by training again."""
+    def _train_again(self) -> Mapping[str, Tensor]:
+        """Return the weights, which were not saved, by training again."""
         record = self.record
         with use_one_thread():
             _, [training], [weights] = train_together([record.config], keep=[self.step])
@@ -81,7 +83,7 @@ class TrainedModel(ABC):
             warnings.warn(
                 f"record {record.config.id}: trained again, the model has another training curve than recorded; the "
                 "record may be of another machine or version of torch",
-                stacklevel=6,
+                stacklevel=4,
             )
         return weights[self.step]()
 

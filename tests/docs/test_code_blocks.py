@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from experiments.papers import papers
+from experiments.papers import atlas, papers
 from experiments.reference import ROOT, pages
 from support.configs import QUICK, small
 from support.records import opened
@@ -34,7 +34,7 @@ from synthlab.sweeps.sweep_grid import grid
 TEXTS = [*pages(), ROOT / "CONTRIBUTING.md"]
 # The config that a command composes.
 HYDRA = {"run": "config", "sweep": "config", "figures": "study", "demo": "classroom"}
-HYDRA |= {name: name for name in ("study", "theory", "extend", "evaluate")}
+HYDRA |= {"atlas": "study"} | {name: name for name in ("study", "theory", "extend", "evaluate")}
 TABLES = ("collect", "compare")
 OTHERS = ("bench",)  # takes no settings
 MODULES = {
@@ -159,7 +159,7 @@ def check(command: str, arguments: list[str]) -> None:
         return
     strings = overrides
     if HYDRA[command] == "study":
-        check_study([*path, *strings], [word for word in arguments if "=" not in word and word[0] not in "-~"])
+        check_study(command, [*path, *strings], [word for word in arguments if "=" not in word and word[0] not in "-~"])
         return
     if command in ("evaluate", "extend") and not overrides:  # only named: it could not run without a model and texts
         return
@@ -171,16 +171,18 @@ def check(command: str, arguments: list[str]) -> None:
         resolve(raw)
 
 
-def check_study(overrides: list[str], named: list[str]) -> None:
+def check_study(command: str, overrides: list[str], named: list[str]) -> None:
     """Compose a study, and the runs of its first grids; raises InputError."""
     short = [override.partition("=")[2] for override in overrides if override.startswith("figure=")]
+    if command == "atlas":
+        named, overrides = ["atlas"], [each for each in overrides if not each.startswith(("encoding.", "model."))]
     short = [f"output_alignment/{'figure' if each.isdigit() else ''}{each}" for each in short]
     name, _, study = [*short, *named, "output_alignment"][0].partition("/")
     study = study or ("quick" if "quick=true" in overrides else "default")
     words = [override for override in overrides if not override.startswith("figure=")]
     own = [word for word in words if studies.is_command_key(word)]
     found = compose([f"study={name}/{studies.studies_of(name)[study]}", *own], "study")["study"]
-    first = papers()[name]().studies(found)[next(iter(studies.read_studies(name, study)))]
+    first = {**papers(), "atlas": atlas}[name]().studies(found)[next(iter(studies.read_studies(name, study)))]
     of_runs = Overrides(word for word in words if word not in own)
     of_runs.check_all_taken(first.families(of_runs))
     first.plan("s", of_runs, seeds=1)

@@ -12,11 +12,13 @@ from experiments.atlas import page
 from experiments.atlas.scores import score_runs, summarize
 from experiments.atlas.study import ATLAS
 from experiments.committed_verdicts import RUNS, read_tables, write_tables
+from support.browser import open_chromium
 from support.figures import studies
 from support.hasty import hastily
 from synthlab.runs.composition import compose
 from synthlab.runs.run import resolve
 from synthlab.storage.records import Record
+from synthlab.storage.store import Store
 from synthlab.studies.overrides import Overrides
 
 STUDIES = studies(ATLAS)
@@ -129,25 +131,38 @@ def test_rows_have_about_as_many_parameters_as_nope(name):
     assert {arm: size for arm, size in sizes.items() if abs(size / sizes["nope"] - 1) > 0.07} == {}
 
 
+def shortened(config, quick):
+    quick["evaluation"] |= {"sequences": 2} | ({"questions": 2} if config.family == "language" else {})
+
+
 @pytest.fixture
 def hasty(monkeypatch):
-    def shortened(config, quick):
-        quick["evaluation"] |= {"sequences": 2}
-        if config.family == "language":
-            quick["evaluation"] |= {"questions": 2}
-
     monkeypatch.setattr("synthlab.studies.rounds.ensure", hastily(shortened))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
-def test_every_row_in_two_steps(name, invoke, hasty, tmp_path):
-    outcome = invoke("experiments", f"atlas/{name}", "seeds=1", "workers=1", f"results={tmp_path}")
+def test_every_row_trains_on_a_task_of_each_family(name, tmp_path):
+    cells = next(iter(STUDIES[name].grids.values())).cells(name, Overrides(), range(1))
+    configs = [cell.configs[0] for cell in cells]
+    records = hastily(shortened)(configs, Store(tmp_path), 1, "cpu", None)
+    found = score_runs(records, 0.5).groupby("run")
+    assert (found["times"].max() == 5).sum() == len(cells)
+
+
+@pytest.mark.slow
+def test_a_page_of_what_is_recorded(invoke, hasty, tmp_path, monkeypatch):
+    monkeypatch.setattr(page, "COMMITTED", tmp_path / RUNS)
+    outcome = invoke("experiments", "atlas/quick", "seeds=5", "workers=2", f"results={tmp_path}")
     assert (outcome.status, outcome.err.count("Traceback")) == (0, 0), outcome.err
-    rows = len(STUDIES[name].arms) * len(STUDIES[name].tasks)
-    assert outcome.err.startswith(f"runs to train: {rows}, about ")
+    assert outcome.err.startswith("runs to train: 20, about 0.022 hours on one core, 0.011 on 2")  # of 4 seconds
+    assert len(cells_of((tmp_path / "atlas" / "page.html").read_text())) == 4
+    outcome = invoke("synthlab", "atlas", f"results={tmp_path}")
+    assert outcome.status == 0, outcome.err
     cells = cells_of((tmp_path / "atlas" / "page.html").read_text())
-    assert len([key for key in cells if key[0] in STUDIES[name].tasks]) == rows
+    assert {key: cell["runs"] for key, cell in cells.items()} == {
+        (task, arm): 5 for task in ("length", "mean") for arm in ("nope", "rope")
+    }
 
 
 OWN = """
@@ -194,3 +209,36 @@ def test_an_unknown_row_is_refused_in_one_line(invoke):
     outcome = invoke("synthlab", "atlas", "rop", "quick=true")
     assert (outcome.status, outcome.err.count("\n")) == (2, 1)
     assert outcome.err.startswith("error: row=rop: unknown, did you mean rope?")
+
+
+@pytest.mark.browser
+def test_the_page_filters_sorts_and_opens_curves(tmp_path, monkeypatch):
+    monkeypatch.setattr(page, "COMMITTED", tmp_path / RUNS)
+    numbers = curves("length", "rope", 0.9, family="numbers", horizon=2.0)
+    recurrent = curves("copy", "gru", -0.3, kind="mixer")
+    rows = [numbers, curves("copy", "rope", 0.1, fit=2), curves("copy", "nope", 0.5), recurrent]
+    (tmp_path / "page.html").write_text(page.make_page({"sequences": pd.concat(rows)}))
+    with open_chromium() as browser:
+        tab, said = browser.new_page(viewport={"width": 390, "height": 844}), []
+        tab.on("pageerror", lambda error: said.append(error))
+        tab.goto((tmp_path / "page.html").as_uri())
+
+        def shown() -> list[list[str]]:
+            return [row.split() for row in tab.locator("#atlas tbody tr").all_inner_texts()]
+
+        assert shown() == [["RoPE", "0.92", "0.12"], ["NoPE", "0.52"], ["gru", "0.00°"]]
+        assert tab.locator("#atlas .unfit").all_inner_texts() == ["0.12"]
+        tab.click("#atlas th button:text('copy')")  # cells that do not fit come last
+        assert [row[0] for row in shown()] == ["NoPE", "gru", "RoPE"]
+        tab.uncheck("label:has-text('numbers') input")
+        tab.uncheck("label:has-text('mixers') input")
+        assert shown() == [["NoPE", "0.52"], ["RoPE", "0.12"]]
+        tab.fill("input[type=search]", "no")
+        tab.click("#atlas td button")
+        assert "NoPE on copy" in tab.inner_text("#curve")
+        assert ": 0.52 [0.50, 0.54]" in tab.inner_text("#curve")
+        assert "5 of 5 runs fit" in tab.inner_text("#curve")
+        tab.select_option("select", "horizon")
+        assert shown() == [["NoPE", "1.0"]]
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+        assert said == []

@@ -63,7 +63,7 @@ def test_the_tables_by_hand():
 def test_randomized_positions_by_hand():
     # Of RoPE 0.1 and 0.2 on a, -0.1 and 0.2 on b: by medians it owes more to a. Of the best -0.2 and 0.2 on a, -0.1 and
     # 0.2 on b: more to b.
-    of_rope, without_a, of_best, without_b = judged("C1", runs(BOTH)).checks
+    of_rope, without_a, of_best, without_b = (c for id in ("C1", "C1_best") for c in judged(id, runs(BOTH)).checks)
     assert of_rope.values.tolist() == pytest.approx([0.0, 0.2])
     assert without_a.values.tolist() == pytest.approx([-0.1, 0.2])
     assert of_best.values.tolist() == pytest.approx([-0.15, 0.2])
@@ -71,29 +71,28 @@ def test_randomized_positions_by_hand():
     better = {
         task: arms | {"randomized rope": [1.0] * 5, "rope": [0.6] * 5, "nope": [0.9] * 5} for task, arms in BOTH.items()
     }
-    assert judged("C1", runs(better)).word == "holds"
+    assert judged("C1", runs(better)).word == judged("C1_best", runs(better)).word == "holds"
     worse = {task: arms | {"randomized rope": [0.5] * 5} for task, arms in better.items()}
-    assert judged("C1", runs(worse)).word == "does not hold"
+    assert judged("C1", runs(worse)).word == "fails"
     # A seed that lacks the run of a task is left out.
     lacks = runs(better).query("not (task == 'a' and arm == 'rope' and seed == 4)")
-    assert [len(check.values) for check in judged("C1", lacks).checks] == [4] * 4
+    assert [len(check.values) for check in judged("C1", lacks).checks] == [4] * 2
     assert judged("C1", runs({"a": {"nope": [0.5]}})).word == "not tested"
 
 
-@pytest.mark.parametrize("claim", ["C2", "O1"])
-def test_no_plain_encoding_generalizes(claim):
+def test_no_plain_encoding_generalizes():
     # Scores of 0.7 and 0.6; randomized positions do not count.
     low = {"nope": [0.8] * 5, "rope": [0.7] * 5, "randomized rope": [1.1] * 5}
 
     def fitted(found):
         return runs(found).assign(fit=lambda rows: rows["seed"] < 3)
 
-    (check,) = judged(claim, fitted({"a": low})).checks
+    (check,) = judged("C2", fitted({"a": low})).checks
     assert (check.answer, check.median, check.high) == ("holds", pytest.approx(0.7), LEVEL)
     high = fitted({"b": {**low, "nope": [1.05] * 5}})
-    assert judged(claim, high).word == "does not hold"
-    assert [check.answer for check in judged(claim, fitted({"a": low}), high).checks] == ["holds", "fails"]
+    assert judged("C2", high).word == "fails"
+    assert [check.answer for check in judged("C2", fitted({"a": low}), high).checks] == ["holds", "fails"]
     unfit = runs({"a": low})
-    assert judged(claim, unfit.assign(fit=unfit["seed"] < 2)).word == "not tested"
-    assert judged(claim, unfit.assign(fit=unfit["arm"] == "randomized rope")).word == "not tested"
-    assert judged(claim, unfit.assign(fit=unfit["arm"] == "nope")).word == "holds"
+    assert judged("C2", unfit.assign(fit=unfit["seed"] < 2)).word == "not tested"
+    assert judged("C2", unfit.assign(fit=unfit["arm"] == "randomized rope")).word == "not tested"
+    assert judged("C2", unfit.assign(fit=unfit["arm"] == "nope")).word == "holds"

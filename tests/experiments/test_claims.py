@@ -45,38 +45,41 @@ LENGTH = {"task": {"name": "length"}, "outrep": {"name": "identity", "shift": 0.
 SUM = {"task": {"name": "sum"}, "outrep": {"name": "identity", "shift": 0.0}}
 FLAT, SQUARE = np.full(50, 1e-6), 1e-3 + BEYOND**2.0
 RISING = np.where(LENGTHS > 10, 2e-4, 1e-6)
+OTHERS = ("alibi", "rope", "learned")
 
 
 WITHIN = "largest error beyond training / within (1e-05 at least)"
 WAYS_1A = {
-    "none": (FLAT, RISING, []),
-    "large": (np.full(50, 4e-5), RISING, ["NoPE: largest error"]),
+    "none": (FLAT, []),
+    "large": (np.full(50, 4e-5), ["NoPE: largest error"]),
     # from 1e-9 to 2e-5 is 2 times the paper's 1e-5: lower errors within are no fault
-    "low within": (np.where(LENGTHS > 40, 2e-5, 1e-9), RISING, []),
+    "low within": (np.where(LENGTHS > 40, 2e-5, 1e-9), []),
     "steep": (
         np.where(LENGTHS > 40, 3e-4, 2e-5),
-        RISING,
         ["NoPE: largest error", "NoPE: error / best constant's, largest", f"NoPE: {WITHIN}"],
     ),
-    # what would be flat for NoPE is flat for RoPE: from 1e-9 to 5e-5, 5 times the paper's 1e-5
-    "flat RoPE": (FLAT, np.where(LENGTHS > 10, 5e-5, 1e-9), [f"RoPE: {WITHIN}"]),
 }
 
 
 @pytest.mark.parametrize("way", WAYS_1A)
 def test_1a_and_each_way_to_break_it(way):
-    nope, rope, broken = WAYS_1A[way]
-    others = {"alibi": made(RISING, **MEAN), "rope": made(rope, **MEAN), "learned": made(RISING, **MEAN)}
-    found = verdict("1a", nope=made(nope, **MEAN), **others)
+    nope, broken = WAYS_1A[way]
+    found = verdict("1a", nope=made(nope, **MEAN), **{name: made(RISING, **MEAN) for name in OTHERS})
     assert failing(found) == broken
     assert (found.word == "holds") == (broken == [])
 
 
+def test_what_is_flat_for_nope_is_flat_for_others():
+    others = {name: made(RISING, **MEAN) for name in OTHERS}
+    assert verdict("1a_others", nope=made(FLAT, **MEAN), **others).word == "holds"
+    others["rope"] = made(np.where(LENGTHS > 10, 5e-5, 1e-9), **MEAN)  # 5 times the paper's 1e-5
+    assert failing(verdict("1a_others", nope=made(FLAT, **MEAN), **others)) == [f"RoPE: {WITHIN}"]
+
+
 def test_a_small_error_that_a_constant_has_is_no_generalization():
     # 0.005 = 0.25 / 50 is what always answering 1/2 gives at length 50
-    others = {name: made(RISING, **MEAN) for name in ("alibi", "rope", "learned")}
-    trivial = verdict("1a", nope=made(0.25 / LENGTHS, **MEAN), **others)
-    assert trivial.word == "mixed"  # the other encodings do rise
+    trivial = verdict("1a", nope=made(0.25 / LENGTHS, **MEAN), **{name: made(RISING, **MEAN) for name in OTHERS})
+    assert trivial.checks[1].answer == "fails"
     assert trivial.checks[1].median == pytest.approx(1.045)  # the middle of ten seeds
 
 
@@ -88,7 +91,7 @@ def test_5_and_each_way_to_break_it():
     assert constant.checks[0].median == pytest.approx(1.045)
     assert (LENGTHS + 2)[0] / 12 == 1 / 4
     assert [check.answer for check in constant.checks] == ["fails", "holds"]  # it is flat
-    assert constant.word == "mixed"
+    assert constant.word == "refuted"
     # ten times 1e-5 within is flat up to 1e-3, from 1e-9 within up to 1e-4
     for within, beyond, answer in [(1e-4, 9e-4, "holds"), (1e-9, 9e-5, "holds"), (1e-9, 1.1e-4, "fails")]:
         errors = np.where(LENGTHS > 10, beyond, within)
@@ -104,18 +107,16 @@ def every_encoding(errors, **task):
 def test_explosions_and_what_is_none(claim, task):
     exploding = every_encoding(SQUARE, **task)
     assert verdict(claim, **exploding).word == "holds"
-    assert verdict(claim, **every_encoding(FLAT, **task)).word == "does not hold"
+    assert verdict(claim, **every_encoding(FLAT, **task)).word == "fails"
     [found] = failing(verdict(claim, **exploding | {"nope": made(1 + BEYOND, **task)}))
     assert "NoPE: largest error beyond training / within" in found
 
 
-def test_only_the_length_task_has_to_keep_rising():
-    # a plateau from length 20 on: the later two thirds of 11..50 have the same mean
+def test_a_plateau_does_not_keep_rising():
+    # from length 20 on: the later two thirds of 11..50 have the same mean
     levelled = {"nope": made(np.minimum(SQUARE, 100), **LENGTH)}
-    found = verdict("1b", **every_encoding(SQUARE, **LENGTH) | levelled)
+    found = verdict("1b_rises", **every_encoding(SQUARE, **LENGTH) | levelled)
     assert failing(found) == ["length, NoPE: error in a third beyond training / in the next"]
-    levelled = {"nope": made(np.minimum(SQUARE, 100), **SUM)}
-    assert verdict("4a", **every_encoding(SQUARE, **SUM) | levelled).word == "holds"
 
 
 def test_trend_is_over_thirds_beyond_training():
@@ -130,6 +131,8 @@ def test_trend_is_over_thirds_beyond_training():
 NEAR = np.where(LENGTHS < 31, 0.01, SQUARE * 0.1)
 MAPS = {
     "1c": (LENGTH, {"identity": SQUARE, "sqrt": SQUARE / 2, "log": SQUARE * 0.3, "rsqrt": NEAR}),
+    "1c_best": (LENGTH, {"identity": SQUARE, "sqrt": SQUARE / 2, "log": SQUARE * 0.3, "rsqrt": NEAR}),
+    "1c_far": (LENGTH, {"rsqrt": NEAR}),
     "1c+": (LENGTH, {"identity": SQUARE, "rlog": SQUARE * 0.3, "reciprocal": SQUARE / 5, "rsqrt": SQUARE * 0.1}),
     "1c_reciprocal": (LENGTH, {"reciprocal": SQUARE / 5, "rsqrt": SQUARE * 0.1}),
     "4b": (SUM, {"identity": SQUARE, "sqrt": SQUARE * 0.9, "log": SQUARE * 0.8, "rsqrt": SQUARE * 0.4}),
@@ -140,13 +143,14 @@ MAPS = {
     ("claim", "changed", "broken"),
     [
         ("1c", {}, []),
-        ("1c", {"rsqrt": 0.1}, ["1/sqrt(x): horizon"]),
         ("1c", {"sqrt": 1.1}, ["sqrt(x) / plain"]),
-        ("1c", {"log": 0.0001}, ["1/sqrt(x) / log x"]),
+        ("1c_best", {}, []),
+        ("1c_best", {"log": 0.0001}, ["1/sqrt(x) / log x"]),
+        ("1c_far", {}, []),
+        ("1c_far", {"rsqrt": 0.1}, ["1/sqrt(x): horizon"]),
         ("1c+", {}, []),
         ("1c+", {"reciprocal": 0.05}, []),  # against 1/x is another claim
         ("1c+", {"rlog": 2}, ["1/log(x+1) / plain"]),
-        ("1c+", {"rlog": 0.05}, ["1/sqrt(x) / 1/log(x+1)"]),
         ("1c_reciprocal", {}, []),
         ("1c_reciprocal", {"reciprocal": 0.05}, ["1/sqrt(x) / 1/x"]),
         ("4b", {}, []),
@@ -177,8 +181,6 @@ def test_3_compares_where_both_extrapolate():
     found = verdict("3", **good | {"train_length=10": worse})
     assert failing(found) == ["sum, train_length = 10 / train_length = 5"]
     assert found.checks[0].median == pytest.approx(1.5)
-    solved = made(FLAT, train_length=20, **SUM)
-    assert len(failing(verdict("3", **good | {"train_length=20": solved}))) == 2  # no rising trend
 
 
 def trained(*losses: float, seeds: int = 10):
@@ -190,29 +192,12 @@ def test_slow_compares_the_losses_at_the_end():
     fast, slow = trained(0.5, 0.001), trained(0.1, 0.004)
     found = verdict("slow", alibi=slow, nope=fast, rope=fast, learned=fast)
     assert (found.word, found.checks[0].median) == ("holds", pytest.approx(4))
-    assert verdict("slow", alibi=fast, nope=slow, rope=slow, learned=slow).word == "does not hold"
+    assert verdict("slow", alibi=fast, nope=slow, rope=slow, learned=slow).word == "fails"
     found = verdict("slow", alibi=slow, nope=fast, rope=fast, learned=trained(0.1, 0.005))
-    assert (found.word, failing(found)) == ("mixed", ["ALiBi's final loss / learned's"])
+    assert (found.word, failing(found)) == ("refuted", ["ALiBi's final loss / learned's"])
     lost = [replace(run, diverged_at=1) for run in fast[:2]]  # its third seed is left, which ALiBi lacks
     found = verdict("slow", alibi=slow[:2], nope=[*lost, fast[2]], rope=fast, learned=fast)
     assert found.missing == ["alibi and nope have no seed in common"]
-
-
-@pytest.mark.parametrize(("power", "word"), [(2, "holds"), (1, "does not hold"), (3, "does not hold")])
-def test_q_finds_the_exponent(power, word):
-    errors = BEYOND ** float(power) + 1e-12
-    found = verdict("q", **every_encoding(errors, **LENGTH))
-    assert (found.word, found.checks[0].median) == (word, pytest.approx(power, abs=1e-9))
-    errors = (LENGTHS - 5.0) ** power  # the same, trained on lengths up to 5
-    assert verdict("q", **every_encoding(errors, train_length=5, **LENGTH)).checks[0].median == pytest.approx(power)
-
-
-def test_q_does_not_look_for_another_origin():
-    # from 5.5 = (l_train + 1) / 2, equation 15: of (l - 5.5)^2 the exponent of l - 10 is, by two points at the ends,
-    # log((44.5 / 14.5)^2) / log(40 / 10) = 1.62, and least squares weight the crowded far lengths, where it is more
-    found = verdict("q", **every_encoding((LENGTHS - 5.5) ** 2, **LENGTH))
-    assert found.word == "does not hold"
-    assert 1.62 < found.checks[0].median < 1.75
 
 
 @pytest.mark.parametrize(
@@ -225,7 +210,7 @@ def test_q_does_not_look_for_another_origin():
         ([1, 2, 3, 4, 5], {"high": 1.5}, "undecided"),
         ([1, 2, 3, 4, 5, 6, 7, 8, 9, 99], {"high": 10}, "holds"),  # of ten seeds from the second to the ninth
         ([np.inf] * 5, {"high": 9}, "fails"),
-        ([1, 2, 3, 4], {"low": 1}, "few seeds"),
+        ([1, 2, 3, 4], {"low": 1}, ""),
         ([], {"high": 1}, "not tested"),
     ],
 )
@@ -238,7 +223,7 @@ def test_a_check_is_answered_by_its_interval(values, bounds, answer):
 def test_what_has_no_number_is_no_evidence(ends):
     estimate = GroupEstimate(ConfidenceInterval(*ends, 0.95), 7, "settings") if ends else None
     lost = Check("x", np.array([0.3] if ends else [np.nan] * 20), low=1.0, estimate=estimate)
-    assert (lost.answer, lost.refutation) == ("not tested", 0.0)
+    assert (lost.answer, lost.fails_at(0.01)) == ("not tested", False)
     assert lost.why_untested == ("no interval" if ends else "no value")
 
 

@@ -4,8 +4,9 @@ import pandas as pd
 import pytest
 
 from experiments.crasp.claims import CLAIMS, LEVEL
-from experiments.crasp.paper import Crasp
+from experiments.crasp.paper import PAPER, Crasp
 from experiments.sequences.published import RANGE, join_published, read_published
+from support.figures import studies
 from synthlab.studies.verdicts import Grounds, Verdict, judge
 
 NUMBERS = read_published(Crasp.numbers)
@@ -80,36 +81,30 @@ def answers(claim: str, *tables: pd.DataFrame) -> list[str]:
 
 
 def test_claims_by_hand():
-    both, neither = rows({"learned": WELL, "nope": WELL}), rows({"learned": BADLY, "nope": BADLY})
-    split, contrary = rows({"learned": WELL, "nope": BADLY}), rows({"learned": BADLY, "nope": WELL})
-    for claim in ("C1", "C3", "C8"):
-        assert judged(claim, split).word == "holds"
-        assert answers(claim, both) == ["holds", "holds", "fails"]
-        assert judged(claim, both).word == "undecided"  # five of five in one check of three
-        assert answers(claim, contrary) == ["holds", "fails", "fails"]  # the range to 40 holds
-        assert judged(claim, contrary).word == "mixed"
-    large = split.replace({"nope": "learned, scale 1"})
-    assert judged("O1", large).word == "holds"
-    assert judged("O1", split).word == "not tested"
-    assert judged("C9", both).word == "holds"
-    assert answers("C9", split) == ["holds", "holds", "holds", "fails"]
-    assert judged("C10", neither).word == "holds"
-    for claim in ("C2", "C5"):
-        assert judged(claim, both, split).word == "holds"
-        assert answers(claim, both, neither) == ["holds", "holds", "holds", "fails"]
-    assert judged("C4", neither, neither).word == "holds"
-    assert judged("C4", both).word == "does not hold"
-    assert judged("C6", neither).word == "holds"
-    assert judged("C6", split).word == "does not hold"
+    split = rows({"learned": WELL, "nope": BADLY})
+    for kind in ("tasks", "languages"):
+        assert answers(f"{kind}_learned", split) == ["holds", "holds"]
+        assert answers(f"{kind}_nope", split) == ["holds", "fails"]  # the range to 40 holds
+    assert (answers("fail_learned", split), answers("fail_nope", split)) == (["fails"], ["holds"])
+
+
+def test_each_task_is_judged_as_the_theory_expects():
+    expected = NUMBERS.table().drop_duplicates(["task", "arm"]).set_index(["task", "arm"])["expected"]
+    [study] = [study for name, study in studies(PAPER, "default").items() if name == "tasks"]
+    for (task, arm), has_program in expected.items():
+        claims = study.tasks[task].claims if task in study.tasks else []
+        if claims:
+            judged = {claim.partition("_")[0] for claim in claims if claim.endswith(arm)}
+            assert judged == ({"fail"} if not has_program else judged - {"fail"}), (task, arm)
+            assert len(judged) == 1
 
 
 def test_unfit_runs_are_not_tested():
     unfit = {20: [0.5] * 5, 40: MUCH, 60: MUCH}
-    table = rows({"learned": unfit, "nope": BADLY})
-    assert judged("C2", table).word == judged("C6", table).word == "not tested"
-    assert answers("C4", table) == ["not tested", "holds"]
+    table = rows({"learned": unfit})
+    assert judged("tasks_learned", table).word == judged("fail_learned", table).word == "not tested"
     two_fit, three_fit = (rows({"learned": unfit | {20: [0.0] * count + [0.5] * (5 - count)}}) for count in (2, 3))
-    assert [judged("C2", table).word for table in (two_fit, three_fit)] == ["not tested", "does not hold"]
+    assert [judged("tasks_learned", table).word for table in (two_fit, three_fit)] == ["not tested", "fails"]
 
 
 def test_claims_are_judged_at_the_paper_s_lengths():
@@ -119,15 +114,6 @@ def test_claims_are_judged_at_the_paper_s_lengths():
         further.assign(exact=exact, first=first, last=last, **{RANGE: number})
         for number, first, last, exact in ((1, 21, 30, 0.9), (2, 15, 35, 0.8))
     ]
-    table = pd.concat([ours, *theirs])
-    near, far = judged("C2", table).checks
+    near, far = judged("tasks_learned", pd.concat([ours, *theirs])).checks
     assert (near.median, far.median) == (pytest.approx(0.1), pytest.approx(0.2))
-    assert judged("C2", ours).word == "undecided"  # at our own lengths, where the paper has none
-
-
-def test_c7_by_hand():
-    well, badly = {"nope": WELL}, {"nope": BADLY}
-    assert judged("C7", rows(well, "sort"), rows(badly, "tomita4"), rows(badly, "interleaved_majority")).word == "holds"
-    assert judged("C7", rows(badly, "tomita4")).checks[0].low == LEVEL
-    assert judged("C7", rows(well, "tomita4")).word == "does not hold"
-    assert answers("C7", rows(well, "sort"), rows(badly, "mode")) == ["holds", "holds", "holds", "fails"]
+    assert answers("tasks_learned", ours) == ["holds", "fails"]  # at our own lengths, where the paper has none

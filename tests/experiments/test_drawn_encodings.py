@@ -68,7 +68,7 @@ def test_claims_by_hand():
     def answers(sce: float, loss: float) -> list[list[str]]:
         grounds = [Grounds(["E1", "E2"], drawn(sce, loss))]
         verdicts = judge([CLAIMS["E1"], CLAIMS["E2"]], "by hand", grounds)
-        assert str(verdicts[0].checks[0].witnesses) == "24 encodings"
+        assert (verdicts[0].checks[0].number, verdicts[0].checks[0].estimate.of) == (24, "encodings")
         return [[check.answer for check in verdict.checks] for verdict in verdicts]
 
     assert answers(1, 0) == [["holds", "holds", "fails"]] * 2

@@ -3,9 +3,10 @@
 import json
 
 import pytest
+from safetensors.torch import save_file
 
 from experiments.rewrite_records import rewrite
-from support.records import record, unmeasured, weights_file, with_weights
+from support.records import all_weights, made_weights, record, unmeasured, with_weights
 from synthlab.errors import InputError
 from synthlab.storage.store import Store
 
@@ -23,14 +24,14 @@ def write_before(folder, kept):
             table.to_csv(run / f"{name}.csv", index=False)
     for step, load in kept.weights.items():
         name = "weights" if step == kept.config.steps else f"weights-{step}"
-        (run / f"{name}.safetensors").write_bytes(load())
+        save_file(load(), run / f"{name}.safetensors")
     status = {"results_version": kept.config.results_version, "status": kept.status, "diverged_at": kept.diverged_at}
     (run / "status.json").write_text(json.dumps(status | {"environment": kept.environment, "sha256": {}}))
 
 
 def test_a_folder_of_the_layout_before_is_rewritten_with_every_number(tmp_path):
     kept = [
-        with_weights(with_weights(record(0), weights_file(1)), weights_file(2), step=2),
+        with_weights(with_weights(record(0), made_weights(1)), made_weights(2), step=2),
         unmeasured(1),
         record(2, diverged_at=3),
     ]
@@ -58,6 +59,6 @@ def test_a_folder_of_the_layout_before_is_rewritten_with_every_number(tmp_path):
             one, other = getattr(each, name), getattr(found, name)
             assert one is other is None or one.astype(float).equals(other.astype(float))
         assert (found.config, found.diverged_at, found.environment) == (each.config, each.diverged_at, each.environment)
-        assert {step: load() for step, load in found.weights.items()} == {s: load() for s, load in each.weights.items()}
+        assert all_weights(found) == all_weights(each)
     assert store.read(kept[1].config.id).tags == ("pilot",)
     assert store.read_failure(record(3).config.id).traceback == "Traceback"

@@ -8,6 +8,7 @@ import pytest
 
 from experiments.long_short_alignment.arms import differences
 from experiments.long_short_alignment.claims import CLAIMS
+from experiments.long_short_alignment.correlation_claims import check_lead
 from experiments.long_short_alignment.paper import PAPER
 from experiments.long_short_alignment.run_table import average_losses
 from experiments.long_short_alignment.step_costs import STEPS
@@ -86,7 +87,6 @@ def runs(changes: dict[str, list[float]], seeds: int = 6) -> pd.DataFrame:
         excess=0.1,
         sce=3.0,
         calibrated_loss_2x=3.0,
-        calibrated_loss_4x=3.0,
         accuracy_4x=0.5,
         train_length=8,
     )
@@ -108,12 +108,12 @@ def test_claims_about_the_coefficient_by_hand():
 
     found = by_alpha([-0.5, -0.1], [-0.2, -0.1], [0.5, 0.4], [1.0, 2.0])
     trained = found["arm"] != "alpha 0"
-    found.loc[trained, ["sce", "accuracy_4x", "calibrated_loss_4x", "calibrated_loss_2x"]] -= [0.5, 0.1, 0.001, -0.001]
-    # The answers agree no better; what the loss loses is back at the right temperature, but only far out.
-    wanted = dict.fromkeys(("A1", "A2", "A3", "A1t"), "holds") | dict.fromkeys(("A1r", "A1s", "A3e"), "does not hold")
+    found.loc[trained, ["sce", "accuracy_4x", "calibrated_loss_2x"]] -= [0.5, 0.1, -0.001]
+    # The answers agree no better; what the loss loses is not back at the right temperature.
+    wanted = dict.fromkeys(("A1", "A2", "A3"), "holds") | dict.fromkeys(("A1r", "A1s", "A3e"), "fails")
     assert words(found) == wanted
     worse = words(by_alpha([0.1, 0.1], [0.1, 0.2]))
-    assert (worse["A1"], worse["A2"]) == ("does not hold", "not tested")
+    assert (worse["A1"], worse["A2"]) == ("fails", "not tested")
 
 
 def test_equal_compute_is_held_against_both_counts():
@@ -121,40 +121,20 @@ def test_equal_compute_is_held_against_both_counts():
     ours = {"two, alpha 0.01": [-0.3, -0.3], "two, alpha 0.1, excess": [-0.6, -0.6]}
     paper, own = judged("compute", runs(arms | ours))
     assert [check.median for check in paper.checks] == pytest.approx([-0.1, 0.3])
-    assert paper.word == "mixed"
+    assert paper.word == "refuted"
     assert [check.median for check in own.checks] == pytest.approx([-0.2, 0.2, -0.5, -0.1])
 
 
-def test_claims_about_correlations_by_hand():
+def test_leads_by_hand():
     loss = np.linspace(-1, 1, 24)
-    rows = pd.DataFrame({"seed": 0, "loss_to_4x_within": loss, "sce_within": 2 * loss, "excess_within": -loss})
+    rows = pd.DataFrame({"seed": 0, "loss_to_4x_within": loss, "sce_within": 2 * loss})
     rows = rows.assign(encoding=np.resize(list("abcdef"), 24), setting=np.resize(list("stuvw"), 24))
     rows = rows.assign(loss_1x_within=np.cos(7 * loss))
-    (verdict,) = judged("table1", rows)
-    assert [(check.answer, str(check.witnesses)) for check in verdict.checks] == [
-        (answer, of) for answer in ("holds", "fails") for of in ("5 settings", "6 encodings") for _ in range(2)
-    ]
-    assert [round(check.median, 6) for check in verdict.checks][0::4] == [1, -1]
-    assert (verdict.word, verdict.witnesses) == ("undecided", (5, "settings"))  # 37.5 in four of eight checks
-    (few,) = judged("table1", rows[rows["setting"].isin(["s", "t"])])
-    (same,) = judged("table1", rows.assign(sce_within=1.0))
-    assert few.word == same.word == "not tested"
-
-
-def test_claims_about_numbers_by_hand():
-    # Of each task six encodings under two maps, whose error grows with their distance, or falls.
-    distance = np.resize([-5.0, -3.0, -1.0, 1.0, 3.0, 5.0], 12)
-    rows = pd.DataFrame({"encoding": np.resize(list("abcdef"), 12), "outrep": np.repeat(["identity", "sqrt"], 6)})
-    rows = rows.assign(seed=0, group=rows["encoding"] + rows["outrep"], wasserstein_scaled=distance)
-    of_tasks = {"sum": distance**3, "mean": -distance}
-    # On the sum the distance that is not scaled orders the encodings the other way round.
-    raw = {"sum": -distance, "mean": distance}
-    every = [rows.assign(task=task, error_5x=error, wasserstein=raw[task]) for task, error in of_tasks.items()]
-    (verdict,) = judged("scalar", pd.concat(every, ignore_index=True))
-    assert [check.median for check in verdict.checks] == pytest.approx([1, 1, -1, -1, -1, -1, -1, -1])
-    assert [(check.answer, str(check.witnesses)) for check in verdict.checks] == [
-        (answer, of) for answer in ("holds", "fails", "fails", "fails") for of in ("12 trainings", "6 encodings")
-    ]
+    found = [check_lead(rows, "sce", "x", "loss_to_4x_within", of) for of in ("settings", "encodings")]
+    assert [(check.answer, check.number) for check in found] == [("holds", 5), ("holds", 6)]
+    for bad, of in ((rows[rows["setting"].isin(["s", "t"])], "settings"), (rows.assign(sce_within=1.0), "encodings")):
+        with pytest.raises(NoEvidence):
+            check_lead(bad, "sce", "x", "loss_to_4x_within", of)
 
 
 def test_a_diverged_baseline_is_not_replaced():
@@ -178,21 +158,18 @@ def test_claims_about_facts_by_hand():
     recalled = {
         "alpha 0": {0.0: 0.9, 0.25: 0.9, 0.5: 0.9},
         "alpha 0.1": {0.0: 0.89, 0.25: 0.5, 0.5: 0.5},
-        "alpha 0.5": {0.0: 0.8, 0.25: 0.9, 0.5: 1.0},
     }
     found = {verdict.claim.id: verdict for verdict in judged("recall", facts(recalled))}
-    assert {id: verdict.word for id, verdict in found.items()} == {"N1": "holds", "N2": "holds", "N3": "not tested"}
+    assert {id: verdict.word for id, verdict in found.items()} == {"N1": "holds", "N3": "not tested"}
     assert found["N1"].checks[0].median == pytest.approx(-0.01)
-    assert found["N2"].checks[0].median == pytest.approx(-0.05)
-    fitting = facts(recalled)["arm"].isin(["alpha 0", "alpha 0.1"])
-    some = {verdict.claim.id: verdict.word for verdict in judged("recall", facts(recalled).assign(fit=fitting))}
-    assert (some["N1"], some["N2"]) == ("holds", "not tested")
+    [unfit, _] = judged("recall", facts(recalled).assign(fit=False))
+    assert unfit.word == "not tested"
 
 
 def test_claims_about_ranges_and_distances_by_hand():
     arms = {"1 to l/4": [0.005, 0.0], "l/4 to l/2": [0.1, 0.1], "1 to l": [-0.5, 0.5], "1 to l/20": [0.1, 0.1]}
     answers = {v.claim.id: [check.answer for check in v.checks] for v in judged("range", runs(arms))}
-    assert answers == {"R1": ["holds", "holds"], "R2": ["undecided"], "R3": ["holds"]}
+    assert answers == {"R1": ["holds"], "R1_far": ["holds"], "R2": ["undecided"], "R3": ["holds"]}
     within = runs({"alpha 0.1": [0.0, 0.0]})
     assert judged("within", within)[0].word == "holds"
     within.loc[within["arm"] == "alpha 0.1", "loss_1x"] = 2.1
@@ -200,7 +177,7 @@ def test_claims_about_ranges_and_distances_by_hand():
     assert verdict.checks[0].median == pytest.approx(0.1)
     arms = {"alpha 0.1": [0.5, 0.5], "alpha 0.1, excess": [-0.1, -0.1], "alpha 1, excess": [-0.2, -0.2]}
     (verdict,) = judged("distance", runs(arms))
-    assert [check.answer for check in verdict.checks] == ["holds"] * 3
+    assert [check.answer for check in verdict.checks] == ["holds"] * 2
 
 
 def test_losses_are_means_over_contexts():

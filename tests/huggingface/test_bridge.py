@@ -22,7 +22,8 @@ from synthlab.models.encodings import ENCODINGS
 
 pytestmark = pytest.mark.slow
 
-FIXED = [name for name, encoding in ENCODINGS.items() if not encoding.draws_positions and name != "fox"]
+LOCATING = ("fox", "threshold")
+FIXED = [name for name, each in ENCODINGS.items() if not each.draws_positions and name not in LOCATING]
 EXTENDED = ["extension=yarn", "finetune.steps=2"]
 MODELS = [
     *([f"encoding={name}", "model.depth=2"] for name in FIXED),

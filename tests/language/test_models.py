@@ -9,7 +9,7 @@ import torch
 
 from support.configs import small
 from synthlab.errors import InputError
-from synthlab.language.evaluation import best_temperature, by_context, double_window, evaluate_models
+from synthlab.language.evaluation import best_temperature, by_context, double_window, draw_held_out, evaluate_models
 from synthlab.language.languages import TASKS
 from synthlab.language.objective import WindowLoss
 from synthlab.language.training import build_models, train_models
@@ -17,6 +17,7 @@ from synthlab.longshort.regularizer import aligned_loss, next_token_loss
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.layers import Member
 from synthlab.rng import stream
+from synthlab.runs.run import resolve
 from synthlab.training.execution import execute
 
 LENGTH_DEPENDENT = ("clex", "dynamic_ntk", "longrope")
@@ -76,6 +77,21 @@ def test_a_second_training_goes_on_from_the_first():
     assert training.losses[2] > training.losses[1]  # alpha times a misalignment of some nats
 
 
+def test_tests_may_read_another_language_than_training(tmp_path):
+    (tmp_path / "one").write_bytes(b"ab" * 500)
+    (tmp_path / "other").write_bytes(b"cd" * 500)
+    given = ("task=text", f"task.path={tmp_path / 'one'}", f"test_task.path={tmp_path / 'other'}")
+    config, plain = small(*given), small(*given[:2])
+    assert config.test_task["digest"] == small("task=text", f"task.path={tmp_path / 'other'}").task["digest"]
+    assert resolve(config.model_dump()).id == config.id != plain.id
+    assert (config.shape, config.pretraining) == (plain.shape, plain.pretraining)
+    drawn = set(draw_held_out(TASKS.build(config.tested_task), [config], 8).flatten().tolist())
+    assert drawn == {ord("c"), ord("d")}
+    changed, same = execute(config), execute(plain)
+    assert changed.training.equals(same.training)
+    assert changed.metrics["loss"].iloc[-1] > same.metrics["loss"].iloc[-1]
+
+
 def test_drawn_positions_are_those_of_the_context():
     config = small("encoding=randomized", "encoding.span=40", "task=hidden_markov")
     ensemble = build_models([config])
@@ -114,6 +130,7 @@ def test_empty_groups_keep_the_identity(nothing):
         ("pattern=shifted extension=pi finetune.steps=1 finetune.length=20", "pattern.groups=4: "),
         ("positions=pose encoding=randomized", "positions=pose: encoding=randomized draws positions itself"),
         ("positions=randpos positions.factor=5 encoding=learned encoding.table=36", "positions=randpos: "),
+        ("task=hidden_markov test_task.vocabulary=8", "test_task={'vocabulary': 8}: changes the vocabulary"),
         ("task.path=/nowhere/at/all", "task.path=/nowhere/at/all: No such file"),
     ],
 )

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from support.models import DIMS, build, model, symbols
+from support.models import ARGUMENTS, DIMS, build, model, symbols
 from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims
 
@@ -53,8 +53,59 @@ def test_contextual_positions_by_hand(table):
         return of[j] + (1 - p % 1) * low + p % 1 * high
 
     mask = torch.ones(T, T, dtype=torch.bool).tril()
-    found = cope.adjust(q @ k.mT / 2, q, mask)
+    found = cope.adjust(q @ k.mT / 2, q, mask, None)
     torch.testing.assert_close(found.tril()[0, 0], triangle(logit), rtol=1e-4, atol=1e-5)
+
+
+def test_threshold_attention_by_hand():
+    made, h = build("threshold").requires_grad_(False), randoms(1, 1, T, 8)
+    q, k = randoms(1, 1, T, 2, 4), randoms(1, 1, T, 2, 4).flip(2) - 0.4
+    made.gates.bias.data -= 0.5
+    gates = made.locate(h, torch.arange(T).view(1, 1, -1), lambda values: values)
+    mask = torch.ones(T, T, dtype=torch.bool).tril()
+    rotated, keys = made.rotate(q, gates).transpose(2, 3), made.rotate_keys(k, gates).transpose(2, 3)
+    adjusted = made.adjust(rotated @ keys.mT / 2, rotated, mask, None).masked_fill(~mask, -math.inf).requires_grad_()
+    found = made.weigh(adjusted)
+
+    def normal(v: torch.Tensor) -> torch.Tensor:
+        return v / v.square().mean().sqrt()
+
+    empty = 0
+    for n in range(2):
+        for i in range(T):
+            products = [(normal(q[0, 0, i, n]) @ normal(k[0, 0, j, n])).item() / 2 for j in range(i + 1)]
+            gate = torch.sigmoid(h[0, 0, i] @ made.gates.weight[0, :, n] - 0.5).log().item()
+            seen = [j for j in range(i + 1) if products[j] > 0]
+            shares = {j: math.exp(products[j] + gate * sum(t >= j for t in seen)) for j in seen}
+            weights = [shares.get(j, 0.0) / (sum(shares.values()) or 1.0) for j in range(T)]
+            torch.testing.assert_close(found[0, 0, n, i], torch.tensor(weights))
+            empty += not seen
+    assert empty > 0
+    found.square().sum().backward()
+    assert adjusted.grad.isfinite().all()
+
+
+def test_adaptive_biases_by_hand():
+    dape, products = build("dape", hidden=3, inner={"name": "alibi"}), randoms(1, 2, 2, T, T)
+    biases = dape.bias(torch.arange(T).view(1, 1, -1, 1), torch.arange(T).view(1, 1, 1, -1).expand(1, 1, T, T))
+    found = dape.adjust(products + biases, products, torch.ones(T, T).tril().bool(), biases)
+    up, down = torch.cat((dape.of_logits, dape.of_bias), 3)[0, 0], dape.down[0, 0]
+    for row in range(2):
+        for i in range(T):
+            for j in range(i + 1):
+                a, b = products[0, row, :, i, j], -(i - j) * torch.tensor([2.0**-4, 2.0**-8])
+                hidden = up @ torch.cat((a, b)) + dape.up_bias[0, 0, :, 0, 0]
+                made = down @ torch.where(hidden > 0, hidden, 0.01 * hidden) + dape.down_bias[0, 0, :, 0, 0]
+                torch.testing.assert_close(found[0, row, :, i, j], a + b + made)
+
+
+def test_adaptive_biases_leave_windows_as_they_are(monkeypatch):
+    monkeypatch.setitem(ARGUMENTS["window"], "inner", {"name": "dape", "hidden": 3, "inner": {"name": "alibi"}})
+    net = model("window", depth=1)
+    output = net(symbols())
+    output.sum().backward()
+    assert output.isfinite().all()
+    assert all(each.grad.isfinite().all() for each in net.parameters())
 
 
 def test_stick_breaking_by_hand():
@@ -115,7 +166,7 @@ def test_log_n_keeps_the_share_of_the_largest_logit():
         assert (scale[n - 1] * logits).softmax(0)[0].item() == pytest.approx(n / (2 * n - 1), rel=1e-5)
 
 
-@pytest.mark.parametrize("name", ["fox", "cope", "fire", "ssmax", "pope", "transformer_xl"])
+@pytest.mark.parametrize("name", ["fox", "cope", "fire", "dape", "threshold", "ssmax", "pope", "transformer_xl"])
 def test_each_layer_has_its_own(name):
     net = model(name, depth=3)
     assert len({id(each) for each in net.encodings()}) == 3
@@ -127,3 +178,11 @@ def test_each_layer_has_its_own(name):
 def test_gates_are_no_positions_for_others(name):
     with pytest.raises(InputError, match="encoding.inner=fox: has no positions"):
         build(name, DIMS, inner={"name": "fox"})
+
+
+def test_hard_alibi_by_hand():
+    found = biases(build("hard_alibi", Dims(12, 6), share=0.5))
+    for n in range(6):
+        for i in range(T):
+            for j in range(i + 1):
+                assert found[n, i, j] == (-math.inf if n < 3 and i - j > n else 0)

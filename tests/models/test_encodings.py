@@ -110,6 +110,7 @@ LEARNED = {"name": "learned", "table": 32, "scale": 1.0}
         ("sinusoidal", Dims(7, 1), {}, "model.width=7: "),
         ("t5", DIMS, {"furthest": 16}, "encoding.furthest=16: "),
         ("randomized", DIMS, {"span": 64, "inner": LEARNED}, "span=64: "),
+        ("dape", DIMS, {"inner": {"name": "nope"}}, "encoding.inner=nope: has no bias"),
         ("randomized", DIMS, {"inner": {"name": "rope"}}, "encoding.inner.base: "),
         ("randomized", DIMS, {"inner": NTK}, "encoding.inner=dynamic_ntk: "),
         ("partial_rope", DIMS, {"share": 0.4}, "encoding.share=0.4: "),

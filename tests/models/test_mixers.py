@@ -18,6 +18,7 @@ from synthlab.models.mixers import MIXERS, Mixer
 from synthlab.models.mixers.delta import DeltaNet
 from synthlab.models.mixers.gated import GRU, LSTM
 from synthlab.models.mixers.linear import RGLRU, Mamba, MinGRU
+from synthlab.models.mixers.stack import StackRNN
 from synthlab.models.reference import predict_prefixes, read
 from synthlab.models.transformer import Reference, Transformer
 from synthlab.numbers.family import build_models
@@ -168,6 +169,39 @@ def test_linear_recurrences_by_their_equations(made, step, length):
             torch.testing.assert_close(outputs[0, row, t], expected)
 
 
+def test_a_stack_by_its_equations():
+    mixer, h = shaken(StackRNN(Dims(8, 2, models=1), stacks=2, cells=3)), hidden().double()
+    outputs = mixer(h)
+    for row in range(3):
+        state, stacks = torch.zeros(8, dtype=torch.double), [[], []]  # lists of vectors, from the top on
+        empty = torch.zeros(3, dtype=torch.double)
+        for t, x in enumerate(h[0, row]):
+            top = torch.cat([stack[0] if stack else empty for stack in stacks])
+            state = (applied(mixer.inputs, x) + applied(mixer.states, torch.cat((state, top)))).relu()
+            values = applied(mixer.values, state).split(3)
+            for n, value in enumerate(values):
+                push, pop, stay = (mixer.actions[0, 0, n] @ state).exp() / (mixer.actions[0, 0, n] @ state).exp().sum()
+                old = [*stacks[n], empty, empty]
+                stacks[n] = [push * ([value, *old][k]) + pop * old[k + 1] + stay * old[k] for k in range(t + 1)]
+            torch.testing.assert_close(outputs[0, row, t], state)
+
+
+def test_a_stack_keeps_all_that_was_pushed():
+    """Always pushed, then always popped, values come back in reverse, however many there are."""
+    mixer = StackRNN(Dims(1, 1, models=1), cells=1)
+    x, state = torch.arange(0.1, 0.7, 0.1), mixer.start(torch.zeros(1, 1, 12, 1))
+    for parameter in mixer.parameters():
+        parameter.data.zero_()
+    mixer.actions.data[0, 0, 0, :, 0] = torch.tensor([1e4, 0.0, 0.0])
+    mixer.values.weight.data.fill_(1.0)
+    for each in x:
+        _, state = mixer.step(each.view(1, 1, 1), state)
+    mixer.actions.data.copy_(mixer.actions.data.roll(1, 3))
+    for each in x.flip(0):
+        torch.testing.assert_close(state[1][0, 0, 0, 0, 0], each)
+        _, state = mixer.step(torch.full((1, 1, 1), 0.5), state)
+
+
 def test_initial_rates_are_those_of_the_papers():
     dims, generators = Dims(64, 2, models=2), [torch.Generator().manual_seed(seed) for seed in range(2)]
     griffin, mamba = RGLRU(dims), Mamba(dims, states=4)
@@ -253,7 +287,7 @@ def test_one_loop_has_the_weights_of_more():
 @pytest.mark.parametrize(
     ("run", "mixer"),
     [(config, {"name": "gru"}), (config, OWN), (config, None), (small, {"name": "lstm"}), (small_sequences, NEGATIVE)]
-    + [(config, {"name": name}) for name in ("min_gru", "rg_lru", "mamba")],
+    + [(config, {"name": name}) for name in ("min_gru", "rg_lru", "mamba", "stack_rnn")],
 )
 def test_an_ensemble_computes_what_each_model_does_alone(run, mixer):
     changed = {"convolution": "canon"} if mixer is None else {"mixer": mixer}

@@ -5,7 +5,7 @@ import pytest
 from support.configs import config
 from synthlab.models.layers import Member
 from synthlab.numbers.evaluation import measure_loss
-from synthlab.numbers.family import build_models, open_model
+from synthlab.numbers.family import build_models
 from synthlab.numbers.outrep.fixed import Identity
 from synthlab.training.execution import execute, execute_together
 
@@ -40,6 +40,6 @@ def test_a_stopped_run_has_the_model_of_that_step():
     stopped = execute(config(*short, "stop.loss=1e9"))
     assert stopped.training["step"].tolist() == [10, 20]
     whole = execute_together([config(*short)], keep=[20])[0]
-    after = [open_model(whole, 20), open_model(stopped), open_model(stopped, 30)]
+    after = [whole.model(20), stopped.model(), stopped.model(30)]
     first, *others = ([value.flatten().tolist() for value in model.module.parameters()] for model in after)
     assert others == [first, first]

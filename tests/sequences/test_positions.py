@@ -115,6 +115,10 @@ def test_a_trained_model_reads_with_the_positions_of_the_task():
         ("task=majority positions=coupled encoding=learned", "positions=coupled: task=majority names no places"),
         ("task=addition positions=abacus encoding=learned", "positions=abacus: task=addition names no places"),
         ("task=sort positions=coupled encoding=learned", "positions=coupled: task=sort names no places"),
+        (
+            "task=support.lawless:CountsFromTheEnd positions=coupled encoding=rope",
+            "positions=coupled: task=support.lawless:CountsFromTheEnd breaks a law: ",
+        ),
         ("task=copy positions=coupled", "positions=coupled: encoding=nope cannot use them"),
         ("task=copy positions=coupled encoding=fire", "positions=coupled: encoding=fire cannot use them"),
         ("task=copy positions=coupled positions.span=5 encoding=rope", "positions.span=5: must be at least"),

@@ -27,7 +27,7 @@ from hypothesis.extra import numpy as nps
 import synthlab
 from support.configs import QUICK
 from support.processes import at_once
-from support.records import CONFIG, final_weights, record, unmeasured, weights_file, with_weights
+from support.records import CONFIG, final_weights, made_weights, record, unmeasured, with_weights
 from synthlab import load_records
 from synthlab.errors import DamagedRecord, InputError, OlderRecord, StoreError
 from synthlab.numbers.run import NumbersRun
@@ -126,7 +126,7 @@ def test_pandas_reads_a_file_without_the_lab(tmp_path):
 @given(data=st.data())
 def test_damage_anywhere_is_noticed_or_changes_nothing(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("store")
-    kept = [with_weights(record(seed), weights_file(seed)) for seed in range(3)]
+    kept = [with_weights(record(seed), made_weights(seed)) for seed in range(3)]
     Store(folder).write(*kept)
     (path,) = folder.glob(data.draw(st.sampled_from(["runs/*.parquet", "weights/*.safetensors"])))
     whole = path.read_bytes()
@@ -256,7 +256,7 @@ def test_tags_mark_runs_that_stay_as_they_are(store):
     assert Store(store.files.address).read(record(0).config.id).tags == ("pilot", "v1.0")
     assert Store(store.files.address).read(record(1).config.id).tags == ()
     before = store.files.names("tags/pilot")
-    Store(store.files.address, tag="pilot").mark([record(0).config.id])  # nothing new
+    Store(store.files.address, tag="pilot").tag_runs([record(0).config.id])  # nothing new
     assert store.files.names("tags/pilot") == before
 
 

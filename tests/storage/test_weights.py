@@ -1,7 +1,7 @@
 import pytest
 
 from support.configs import config, small
-from support.records import record, weights_file, with_weights
+from support.records import all_weights, made_weights, record, with_weights
 from synthlab.errors import InputError
 from synthlab.storage.store import Store
 from synthlab.storage.weights import check_step, find_saved_steps
@@ -46,7 +46,7 @@ def test_what_can_be_kept_is_weights(tmp_path):
 
 def test_the_models_of_a_group_share_a_file_of_which_each_is_a_slice(tmp_path):
     kept = [
-        with_weights(with_weights(record(seed), weights_file(seed)), weights_file(seed + 9), step=2)
+        with_weights(with_weights(record(seed), made_weights(seed)), made_weights(seed + 9), step=2)
         for seed in range(3)
     ]
     Store(tmp_path).write(*kept)
@@ -61,4 +61,4 @@ def test_the_models_of_a_group_share_a_file_of_which_each_is_a_slice(tmp_path):
         assert group.get_tensor("4/head.weight")[1].flat[0] == 1
     for each in kept:
         read = Store(tmp_path).read(each.config.id)
-        assert {step: load() for step, load in read.weights.items()} == {s: load() for s, load in each.weights.items()}
+        assert all_weights(read) == all_weights(each)

@@ -1,10 +1,11 @@
-"""How often a claim of several checks is judged wrongly, simulated where the error rate is greatest: the medians of all
-its checks lie exactly at their thresholds, so that each seed falls on either side of each as a fair coin does.
+"""How often a claim gets a wrong word, simulated where the error rates are greatest: the medians of all its checks lie
+exactly at their thresholds, so that each seed falls on either side of each as a fair coin does. Values on the one side
+are ties with the threshold.
 
 Of 20,000 claims a share of 5 % has a standard error of 0.15 %. The tests allow three of these, and the draws are fixed.
 """
 
-from collections import Counter
+import re
 from functools import cache
 from typing import NamedTuple
 
@@ -12,78 +13,100 @@ import numpy as np
 import pytest
 
 from experiments.output_alignment.claims import CLAIMS
-from synthlab.studies.checks import Answer, Check
-from synthlab.studies.intervals import FIRST
+from experiments.reference import ROOT
+from synthlab.studies.checks import NO_WORD, Answer, Check
+from synthlab.studies.intervals import FIRST, LEVEL, boundary, first_look
 from synthlab.studies.study import LOOKS
 from synthlab.studies.verdicts import Verdict
 
-pytestmark = pytest.mark.slow
-
-CLAIMED, CLAIMS_DRAWN, CHECKS = 0.05, 20_000, 12
-ALLOWED = CLAIMED + 3 * (CLAIMED * (1 - CLAIMED) / CLAIMS_DRAWN) ** 0.5
-REFUTED = ("does not hold", "mixed")
+CLAIMS_DRAWN = 20_000
+ALLOWED = LEVEL + 3 * (LEVEL * (1 - LEVEL) / CLAIMS_DRAWN) ** 0.5
+EVERY = tuple(range(3, LOOKS[-1] + 1))  # a look after each seed
 
 
 class Known(NamedTuple):
-    """What a verdict asks of a check of so many ``values``, looked up in place of computed."""
+    """What a verdict asks of a check, looked up in place of computed."""
 
-    values: tuple[float, ...]
     answer: Answer
-    refutation: float
-    estimate: None = None
+    fails_clearly: bool
+    thresholds: tuple[float, ...] = (0.0,)
+
+    def fails_at(self, level: float) -> bool:
+        return self.fails_clearly
 
 
 @cache
-def known(agreeing: int, number: int) -> Known:
-    values = np.repeat([1.0, -1.0], [agreeing, number - agreeing])
-    check = Check("x", values, low=0.0)
-    return Known(tuple(values), check.answer, check.refutation)
+def known(agreeing: int, number: int, checks: int, ends: bool) -> Known:
+    """A check of one of so many ``checks``, whose values that agree, or those that do not, equal its threshold."""
+    values = np.repeat([0.0, -1.0] if ends else [-1.0, 0.0], [agreeing, number - agreeing])
+    check = Check("x", values, low=0.0) if ends else Check("x", values, high=0.0)
+    return Known(check.answer, check.fails_at(LEVEL / checks))
 
 
 @cache
-def word(agreeing: tuple[int, ...], number: int) -> str:
-    """The verdict on checks of ``number`` seeds each, of which so many agree."""
-    return Verdict(CLAIMS["1a"], "x", [known(each, number) for each in agreeing], []).word
+def word(found: frozenset[Known]) -> str:
+    return Verdict(CLAIMS["1a"], "x", [*found], []).word
 
 
-def rates(agrees: np.ndarray, looks: tuple[int, ...]) -> dict[str, float]:
-    """The share of claims by the word at which one stops: the first that is not undecided, or the last.
+def rates(agrees: np.ndarray, is_known: np.ndarray, looks: tuple[int, ...]) -> dict[str, float]:
+    """The share of claims by the word at which one stops: the first at some look, or none.
 
     Args:
         agrees: Whether a value lies on the right side, by claim, check and seed, [claims, checks, seeds].
+        is_known: Whether it is not missing, [claims, checks, seeds].
         looks: The numbers of seeds after which one looks.
     """
-    found = dict.fromkeys(range(len(agrees)), "undecided")
+    found = [NO_WORD] * len(agrees)
     for look in looks:
-        counts = np.sort(agrees[..., :look].sum(axis=-1), axis=-1)
-        found |= {claim: word(tuple(counts[claim]), look) for claim in found if found[claim] == "undecided"}
-    return {name: number / len(agrees) for name, number in Counter(found.values()).items()}
+        numbers = is_known[..., :look].sum(axis=-1)
+        counts = (agrees & is_known)[..., :look].sum(axis=-1)
+        for claim in (claim for claim, each in enumerate(found) if each == NO_WORD):
+            pairs = zip(counts[claim].tolist(), numbers[claim].tolist(), strict=True)
+            found[claim] = word(
+                frozenset(known(*pair, agrees.shape[1], bool(check % 2)) for check, pair in enumerate(pairs))
+            )
+    return {each: found.count(each) / len(found) for each in set(found)}
 
 
-def independent(generator: np.random.Generator, seeds: int) -> np.ndarray:
-    return generator.random((CLAIMS_DRAWN, CHECKS, seeds)) < 0.5
+def independent(generator: np.random.Generator, checks: int) -> np.ndarray:
+    return generator.random((CLAIMS_DRAWN, checks, LOOKS[-1])) < 0.5
 
 
-def identical(generator: np.random.Generator, seeds: int) -> np.ndarray:
-    return np.repeat(generator.random((CLAIMS_DRAWN, 1, seeds)) < 0.5, CHECKS, axis=1)
+def identical(generator: np.random.Generator, checks: int) -> np.ndarray:
+    return np.repeat(generator.random((CLAIMS_DRAWN, 1, LOOKS[-1])) < 0.5, checks, axis=1)
 
 
-def correlated(generator: np.random.Generator, seeds: int) -> np.ndarray:
+def correlated(generator: np.random.Generator, checks: int) -> np.ndarray:
     """Normal values with a correlation of 0.5 between any two checks of one seed, as of arms with one baseline."""
-    shared = generator.standard_normal((CLAIMS_DRAWN, 1, seeds))
-    return generator.standard_normal((CLAIMS_DRAWN, CHECKS, seeds)) + shared > 0
+    shared = generator.standard_normal((CLAIMS_DRAWN, 1, LOOKS[-1]))
+    return generator.standard_normal((CLAIMS_DRAWN, checks, LOOKS[-1])) + shared > 0
 
 
-@pytest.mark.parametrize("looks", [(FIRST,), LOOKS], ids=["five seeds", "up to 20 seeds"])
+@pytest.mark.slow
+@pytest.mark.parametrize("looks", [(FIRST,), EVERY], ids=["five seeds", "after each"])
+@pytest.mark.parametrize("missing", [0.0, 0.2])
 @pytest.mark.parametrize("drawn", [independent, identical, correlated])
-def test_each_word_is_wrong_at_most_once_in_20(drawn, looks):
-    """Found: of five seeds 3.2 % either way where the checks are identical, hardly any otherwise; with four looks 3.7 %
-    hold and 3.8 % are refuted where they are identical, 1.4 and 1.0 % are refuted where they are independent or
-    correlated, and none of those holds."""
-    found = rates(drawn(np.random.default_rng(11), looks[-1]), looks)
+@pytest.mark.parametrize("checks", [1, 3, 7])
+def test_each_word_is_wrong_at_most_once_in_20(checks, drawn, missing, looks):
+    generator = np.random.default_rng(11)
+    agrees = drawn(generator, checks)
+    found = rates(agrees, generator.random(agrees.shape) >= missing, looks)
     assert found.get("holds", 0.0) <= ALLOWED
-    assert sum(found.get(name, 0.0) for name in REFUTED) <= ALLOWED
-    assert set(found) <= {"holds", "undecided", *REFUTED}
+    assert found.get("fails", 0.0) + found.get("refuted", 0.0) <= ALLOWED
+
+
+@pytest.mark.parametrize("checks", [1, 2, 3, 7, 12, 36])
+def test_no_dependence_between_checks_refutes_more_often(checks):
+    # Whatever they depend on, one of the checks crosses at most as often as all together.
+    assert all(checks * boundary(n, LEVEL / checks)[1] <= LEVEL for n in range(first_look(LEVEL / checks), 60))
+
+
+def test_seeds_that_refute_a_claim():
+    # 2^-5 < 5 %, 2^-6 < 5 % / 3, 2^-7 < 5 % / 6, 2^-8 < 5 % / 12, 2^-9 < 5 % / 25
+    told = re.findall(r"^\| seeds (.*)", (ROOT / "docs" / "deciding.md").read_text(), flags=re.MULTILINE)
+    wanted = [5, 6, 6, 7, 7, 8, 8, 9, 9]
+    assert [first_look(LEVEL / checks) for checks in (1, 2, 3, 4, 6, 7, 12, 13, 25)] == wanted
+    assert told == [f"| {' | '.join(map(str, dict.fromkeys(wanted)))} |"]
 
 
 @cache
@@ -92,38 +115,9 @@ def fails(below: int, number: int) -> bool:
     return Check("x", np.repeat([-1.0, 1.0], [below, number - below]), low=-0.5, high=0.5).answer == "fails"
 
 
+@pytest.mark.slow
 def test_a_check_with_two_ends_errs_once_in_10():
     below = np.random.default_rng(19).random((CLAIMS_DRAWN, LOOKS[-1])) < 0.5  # the median may lie inside
     failing = [[fails(int(each[:look].sum()), look) for look in LOOKS] for each in below]
     assert np.mean([looks[0] for looks in failing]) == pytest.approx(2 / 32, abs=0.005)
-    assert CLAIMED < np.mean([any(looks) for looks in failing]) <= 2 * CLAIMED
-
-
-def test_mixed_has_no_joint_error_rate():
-    generator = np.random.default_rng(17)
-    agrees = independent(generator, FIRST)
-    agrees[:, 4:] = False  # eight are clearly false, four lie at their thresholds: none is true
-    assert rates(agrees, (FIRST,))["mixed"] == pytest.approx(1 - (31 / 32) ** 4, abs=0.007)  # 0.119
-
-
-def at_worst(number: int) -> np.ndarray:
-    """Of 64 claims those of which exactly ``number`` of twelve checks fail with all five seeds, as many as there can be
-    where each check has each of the 32 sequences of right and wrong seeds twice."""
-    generator = np.random.default_rng(13)
-    sequences = np.array([[bool(bits >> seed & 1) for seed in range(FIRST)] for bits in range(2**FIRST)])
-    agrees, failing = np.empty((64, CHECKS, FIRST), dtype=bool), np.zeros((64, CHECKS), dtype=bool)
-    for claim in range(2 * CHECKS // number):  # each check fails in two claims
-        failing[claim, np.arange(claim * number, (claim + 1) * number) % CHECKS] = True
-    for check in range(CHECKS):
-        others = np.repeat(sequences[1:], 2, axis=0)
-        rest = np.flatnonzero(~failing[:, check])
-        agrees[rest, check] = generator.permutation(others)[: len(rest)]
-        agrees[failing[:, check], check] = False
-    return agrees
-
-
-@pytest.mark.parametrize(("failing", "refuted"), [(6, 0), (8, 3 / 64), (12, 2 / 64)])
-def test_worst_dependence_keeps_the_claimed_rate(failing, refuted):
-    # 12 checks that fail once in 32 fail 0.375 times on average: in groups of 8, the fewest that refute, 0.047 times
-    found = rates(at_worst(failing), (FIRST,))
-    assert sum(found.get(name, 0.0) for name in REFUTED) == refuted <= CLAIMED
+    assert LEVEL < np.mean([any(looks) for looks in failing]) <= 2 * LEVEL

@@ -13,18 +13,15 @@ from synthlab.studies.forest import draw_forest, forest
 from synthlab.studies.verdicts import Verdict
 
 
-def check(what: str, values, low: float = -math.inf, high: float = math.inf, centre: float | None = None) -> Check:
-    return Check(what, np.array(values, dtype=float), low, high, centre=centre)
+def check(what: str, values, low: float = -math.inf, high: float = math.inf) -> Check:
+    return Check(what, np.array(values, dtype=float), low, high)
 
 
 def test_a_row_by_hand():
-    figure = draw_forest([check("x: y", [0, 2, 2, 2, 3], high=4, centre=0.0)])
+    figure = draw_forest([check("x: y", [0, 2, 2, 2, 3], high=4)])
     [axes] = figure.axes[:1]
-    seeds, median, *others, threshold = [
-        np.asarray(line.get_xdata(), dtype=float).tolist() for line in axes.get_lines()
-    ]
+    seeds, median, threshold = [np.asarray(line.get_xdata(), dtype=float).tolist() for line in axes.get_lines()]
     assert (seeds, median, threshold) == ([0, 2, 2, 2, 3], [2], [4, 4])
-    assert sorted(others) == [[2, 2], [8, 8]]  # at half the threshold, and at twice
     shaded, interval = axes.collections
     assert interval.get_segments()[0][:, 0].tolist() == [0, 3]
     assert shaded.get_paths()[0].get_extents().xmax == 4

@@ -7,12 +7,9 @@ import numpy as np
 import pytest
 
 from synthlab.studies.intervals import (
-    COVERAGE,
     FIRST,
-    ConfidenceInterval,
-    GroupEstimate,
+    LEVEL,
     boundary,
-    evidence,
     may_spend,
     median_interval,
 )
@@ -47,29 +44,8 @@ def test_boundary_never_spends_more_than_it_may():
     assert all(crossed <= may_spend(n) for n, (_, crossed) in enumerate(found, FIRST))
     for (k, crossed), (next_k, next_crossed) in pairwise(found):
         assert next_k - k in (0, 1)
-        assert crossed <= next_crossed < (1 - COVERAGE) / 2
+        assert crossed <= next_crossed < LEVEL
     assert [found[n - FIRST][0] for n in (5, 10, 15, 20, 40, 80)] == [1, 2, 3, 5, 11, 26]
-
-
-def test_evidence_by_hand():
-    # bet on all five: 15/16 of a stake that is doubled five times; spread over the shares p from 1/2 to 1, that of five
-    # of five is the mean of (2 p)^5, 2^6 / 6 (1 - 2^-6) = 10.5, and that of four of five the mean of (2 p)^4 2 (1 - p),
-    # 2^6 / 30 (1 - 7 / 2^6) = 1.9
-    assert evidence(5, 5) == pytest.approx(15 / 16 * 32 + 10.5 / 16)
-    assert evidence(4, 5) == pytest.approx(1.9 / 16)
-    assert evidence(0, 0) == 1
-
-
-def test_evidence_is_a_martingale():
-    for number in range(30):
-        for agreeing in range(number + 1):
-            following = evidence(agreeing, number + 1) + evidence(agreeing + 1, number + 1)
-            assert following / 2 == pytest.approx(evidence(agreeing, number))
-
-
-def test_evidence_of_an_interval_by_hand():
-    assert GroupEstimate(ConfidenceInterval(0.0, 1.0, 0.95), 7, "encodings").evidence == pytest.approx(15 / 16 * 40)
-    assert GroupEstimate(ConfidenceInterval(0.0, 1.0, 0.875), 4, "tasks").evidence == 15
 
 
 def one_sided(looks: tuple[int, ...]) -> float:

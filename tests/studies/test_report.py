@@ -9,7 +9,7 @@ from experiments.output_alignment.paper import ABOUT
 from support.configs import QUICK
 from support.records import record
 from synthlab.runs.composition import to_overrides
-from synthlab.studies.checks import Check, Witnesses
+from synthlab.studies.checks import Check
 from synthlab.studies.report import (
     Picture,
     deviations,
@@ -36,7 +36,7 @@ def test_report_is_whole(invoke, tmp_path):
     assert all(address.startswith(("data:", "#")) for address in re.findall(r'(?:src|href)="([^"]*)', text))
     assert not re.search(r"https?://|@import|url\(", text)
     words = unescape(re.sub(r"<[^>]*>", "", text))
-    for claim in ("1a", "1b", "1c", "1c+", "1c_reciprocal", "slow", "q"):
+    for claim in ("1a", "1b", "1c", "1c_best", "1c_reciprocal", "slow"):
         assert f"output_alignment.{claim} (Figure 1, protocol.steps=4 protocol.batch=4 " in outcome.out
         assert CLAIMS[claim].statement in words
     for row in deviations(ABOUT.deviations):
@@ -58,21 +58,23 @@ def test_text_is_escaped(tmp_path):
 
 
 def test_verdicts_in_lines_and_as_a_table():
-    verdict = Verdict(CLAIMS["1a"], "Figure 1", CHECKS, [], Fit(9, 1, 6, "undecided", Witnesses(3)))
+    verdict = Verdict(CLAIMS["1a"], "Figure 1", CHECKS, [], Fit(9, 1, 6, ""))
     assert verdict_lines([verdict]) == [
-        "1a (Figure 1): mixed, 1 of 3 checks holds, 1 fails, 1 undecided "
-        "(at half the thresholds: mixed, at twice: does not hold; "
-        "6 of 9 runs fit, 1 diverged, over those: undecided at 3 seeds)",
+        "1a (Figure 1): refuted: 1 of 3 holds, 1 fails, 1 undecided (6 of 9 runs fit, 1 diverged, over those: no word)",
         "    fails: a <b> & c: 1.5 [0.5, 2.5], needed under 0.5",
         "    undecided: e: 3 [1, 4], needed at least 2",
     ]
     first, second, third = verdict_table([verdict]).to_dict("records")
-    told_of = ("check", "median", "needed", "answer", "verdict_half", "answer_twice", "runs", "fit", "verdict_fit")
-    wanted_of = ["a <b> & c", 1.5, "under 0.5", "fails", "mixed", "undecided", 9, 6, "undecided"]
-    assert [first[name] for name in told_of] == wanted_of  # the other columns are those of the committed claims
+    told_of = ("check", "median", "needed", "answer", "verdict", "runs", "fit", "verdict_fit")
+    assert [first[name] for name in told_of] == ["a <b> & c", 1.5, "under 0.5", "fails", "refuted", 9, 6, ""]
     assert (second["answer"], third["answer"], third["coverage"]) == ("holds", "undecided", 0.9375)
-    [row, _] = verdict_table([Verdict(CLAIMS["1a"], "Figure 1", FEW, [])]).to_dict("records")
-    assert [row[name] for name in ("verdict", "answer", "seeds", "missing", "agree")] == ["few seeds"] * 2 + [3, 1, 0]
+    few = Verdict(CLAIMS["1a"], "Figure 1", FEW, [])
+    [row, _] = verdict_table([few]).to_dict("records")
+    assert [row[name] for name in ("verdict", "answer", "seeds", "missing", "agree")] == ["", "", 3, 1, 0]
+    assert verdict_lines([few])[:2] == [
+        "1a (Figure 1): 1 seed, no word",
+        "    3 seeds, no word: f <g>: 1.5 [0.5, 2.5] (1 value missing), needed under 0.5",
+    ]
     missing = Verdict(CLAIMS["1a"], "Figure 1", [], ["no finished run of nope"])
     assert verdict_lines([missing]) == ["1a (Figure 1): not tested, no finished run of nope"]
     assert verdict_table([]).columns.tolist() == verdict_table([verdict]).columns.tolist()

@@ -7,6 +7,7 @@ import torch
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.layers import ensemble_parameter, gather_rows, init_normal
 from synthlab.numbers.outrep import Interval, OutRep
+from synthlab.sequences.tasks import TASKS
 
 
 class SeesTheFuture(Encoding):
@@ -120,3 +121,13 @@ class ScalesByLength(Encoding):
 
 class Plain(Encoding):
     pass
+
+
+class CountsFromTheEnd(TASKS["copy"]):
+    """Places that tell how many tokens of the answer follow."""
+
+    def __init__(self):
+        super().__init__(symbols=2)
+
+    def couple(self, tokens):
+        return (tokens != self.end).sum(-1, keepdim=True) - torch.arange(tokens.shape[-1])

@@ -1,12 +1,14 @@
 """Records made up for tests."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from safetensors.torch import save
+from torch import Tensor
 
 from support.configs import config
 from synthlab.numbers.run import METRICS
@@ -33,21 +35,30 @@ def record(seed: int = 0, diverged_at: int | None = None, scale: float = 1.0, **
     )
 
 
-def weights_file(number: float) -> bytes:
-    """The file of a model that has two parameters and a buffer."""
+def made_weights(number: float) -> dict[str, Tensor]:
+    """The weights of a model that has two parameters and a buffer."""
     values = number + torch.arange(6) / 3
     table = torch.tensor([[5, 1]])
-    return save({"head.weight": values.view(1, 2, 3), "head.bias": values[None, :3].clone(), "table": table})
+    return {"head.weight": values.view(1, 2, 3), "head.bias": values[None, :3].clone(), "table": table}
 
 
-def with_weights(kept: Record, data: bytes | None, step: int | None = None) -> Record:
+def with_weights(kept: Record, weights: Mapping[str, Tensor] | None, step: int | None = None) -> Record:
     """The record with weights made up, those after ``step`` or the last, beside those it has; None: without any."""
-    more = {} if data is None else {step or kept.config.steps: partial(bytes, data)}
+    more = {} if weights is None else {step or kept.config.steps: partial(dict, weights)}
     return replace(kept, weights={**kept.weights, **more} if more else {})
 
 
-def final_weights(kept: Record) -> bytes:
-    return kept.weights[kept.config.steps]()
+def as_lists(weights: Mapping[str, Tensor]) -> dict[str, Any]:
+    return {name: values.tolist() for name, values in weights.items()}
+
+
+def all_weights(kept: Record) -> dict[int, Any]:
+    """All weights of a record, by step, to compare."""
+    return {step: as_lists(read()) for step, read in kept.weights.items()}
+
+
+def final_weights(kept: Record) -> dict[str, Any]:
+    return as_lists(kept.weights[kept.config.steps]())
 
 
 def opened(config: Run) -> TrainedModel:

@@ -9,7 +9,7 @@ import torch
 import synthlab
 from experiments.long_short_alignment.scalar import ScalarRun
 from support.configs import EXPLOSIVE, QUICK, config, small
-from support.records import final_weights, record, weights_file, with_weights
+from support.records import all_weights, as_lists, final_weights, made_weights, record, with_weights
 from synthlab.errors import DamagedRecord, InputError, RunsFailed
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import Sweep, ensure
@@ -102,23 +102,23 @@ def test_checkpoints_join_weights_that_were_kept_before(tmp_path):
 @pytest.mark.parametrize("where", ["folder", "memory://checkpoints/results"])
 def test_reading_records_reads_no_weights(tmp_path, monkeypatch, where):
     store = Store(tmp_path if where == "folder" else where)
-    kept = with_weights(with_weights(record(), weights_file(1)), weights_file(2), step=2)
+    kept = with_weights(with_weights(record(), made_weights(1)), made_weights(2), step=2)
     store.write(kept)
     fetch, fetched = store.files.fetch, []
     monkeypatch.setattr(store.files, "fetch", lambda path: fetched.append(path) or fetch(path))
     (found,) = store.read_all()
     assert not fetched
-    assert found.weights[2]() == weights_file(2)
+    assert as_lists(found.weights[2]()) == as_lists(made_weights(2))
     assert len(fetched) == 1
     monkeypatch.undo()
-    assert where != "folder" or pickle.loads(pickle.dumps(store.read(kept.config.id))).weights[4]() == weights_file(1)
+    assert where != "folder" or all_weights(pickle.loads(pickle.dumps(store.read(kept.config.id)))) == all_weights(kept)
 
 
 @pytest.mark.parametrize("gone", [True, False])
 def test_damaged_and_missing_weights_are_mended_by_who_keeps_them(tmp_path, gone):
     runs = [config(*CURVE, f"seed={seed}") for seed in (0, 1)]
     whole = ensure(runs, Store(tmp_path, "checkpoints"), progress=False)
-    weights = [{step: load() for step, load in each.weights.items()} for each in whole]
+    weights = [*map(all_weights, whole)]
     (path,) = tmp_path.glob("weights/*.safetensors")
     data = path.read_bytes()
     if gone:
@@ -132,8 +132,8 @@ def test_damaged_and_missing_weights_are_mended_by_who_keeps_them(tmp_path, gone
             [load() for each in left for load in each.weights.values()]
         with pytest.warns(UserWarning, match=f"a damaged file was set aside, .*{tmp_path}/damaged/.*{path.name}"):
             ensure(runs, Store(tmp_path, "checkpoints"), progress=False)
-    mended = ensure(runs, Store(tmp_path, "checkpoints"), progress=False)
-    assert [{step: load() for step, load in each.weights.items()} for each in mended] == weights
+    again = ensure(runs, Store(tmp_path, "checkpoints"), progress=False)
+    assert [*map(all_weights, again)] == weights
 
 
 def test_a_run_that_diverges_keeps_none_and_costs_no_other_its_own(tmp_path):
@@ -165,16 +165,16 @@ def test_weights_join_a_record_with_the_same_numbers_and_no_other(tmp_path):
     kept = record()
     store.write(kept)
     assert not store.holds(kept.config)
-    for other in (with_weights(record(scale=1 + 1e-15), weights_file(1)), record(diverged_at=3)):
+    for other in (with_weights(record(scale=1 + 1e-15), made_weights(1)), record(diverged_at=3)):
         store.write(other)
         assert "trained again for its weights, it gives other numbers" in str(store.read_failure(kept.config.id))
         assert not store.holds(kept.config)
-    store.write(replace(with_weights(kept, weights_file(1)), environment={"torch": "3"}))
+    store.write(replace(with_weights(kept, made_weights(1)), environment={"torch": "3"}))
     assert store.holds(kept.config)
     found = store.read(kept.config.id)
-    assert (final_weights(found), found.environment) == (weights_file(1), kept.environment)
-    store.write(with_weights(kept, weights_file(2)))  # it stays as it is
-    assert final_weights(store.read(kept.config.id)) == weights_file(1)
+    assert (final_weights(found), found.environment) == (as_lists(made_weights(1)), kept.environment)
+    store.write(with_weights(kept, made_weights(2)))  # it stays as it is
+    assert final_weights(store.read(kept.config.id)) == as_lists(made_weights(1))
 
 
 def test_only_runs_without_weights_are_trained_again(tmp_path):

@@ -12,7 +12,7 @@ import pytest
 
 from support.configs import EXPLOSIVE, config, small, small_sequences
 from support.processes import at_once, start
-from support.records import record
+from support.records import all_weights, record
 from synthlab.errors import RunsFailed
 from synthlab.runs.composition import compose
 from synthlab.storage.store import Store
@@ -68,7 +68,7 @@ def test_a_run_returns_the_record_that_is_read_later(tmp_path, save):
             for name in ("metrics", "training", "outputs"):
                 one, other = getattr(kept, name), getattr(read, name)
                 assert one is other is None or pd.testing.assert_frame_equal(one, other, check_exact=True) is None
-            assert [each() for each in kept.weights.values()] == [each() for each in read.weights.values()]
+            assert all_weights(kept) == all_weights(read)
             for name in ("config", "diverged_at", "environment", "tags"):
                 assert getattr(kept, name) == getattr(read, name)
 

@@ -17,7 +17,7 @@ from synthlab.numbers.run import METRICS, horizon
 from synthlab.runs.composition import conf_dir
 from synthlab.runs.run import resolve
 from synthlab.storage.records import Record
-from synthlab.sweeps.trackers import TRACKERS, Tracker, Tracks, outcome, tracker_of
+from synthlab.sweeps.trackers import TRACKERS, EnsembleTracker, Tracker, summarize_outcome, tracker_of
 from synthlab.training.execution import execute_together
 
 
@@ -60,7 +60,7 @@ def configs(*overrides: str, seeds: int = 3):
 
 def follow(tracker, stack) -> list[Record]:
     """Train runs side by side and show them; return their records."""
-    with Tracks(tracker, stack) as tracks:
+    with EnsembleTracker(tracker, stack) as tracks:
         records = execute_together(stack, tracks.observe)
         tracks.end(records)
     return records
@@ -86,7 +86,7 @@ def test_a_tracker_gets_each_point_of_the_curve_and_the_record():
 @pytest.mark.parametrize("error", [RuntimeError("out of\nmemory"), KeyboardInterrupt()])
 def test_a_run_that_is_interrupted_ends_without_a_record(error):
     stack = configs()
-    with pytest.raises(type(error)), Tracks(tracker_of({"name": OWN}), stack):
+    with pytest.raises(type(error)), EnsembleTracker(tracker_of({"name": OWN}), stack):
         raise error
     line = {"RuntimeError": "RuntimeError: out of memory", "KeyboardInterrupt": "KeyboardInterrupt"}
     assert Notes.seen == {each.id: [("begin",), ("end", None, line[type(error).__name__])] for each in stack}
@@ -105,12 +105,12 @@ def test_a_tracker_that_fails_ends_no_run_and_is_given_up_with_one_line(capsys, 
 
 def test_the_outcome_of_a_run():
     (record,) = execute_together(configs(seeds=1))
-    ended = outcome(record)
+    ended = summarize_outcome(record)
     assert list(ended) == ["status", "horizon", *(f"last_{name}" for name in METRICS)]
     assert ended["horizon"] == horizon(record.metrics["relative_error"].to_numpy())
     assert ended["last_mse"] == record.metrics["mse"][record.config.test_length - 1]
-    assert outcome(None, "why") == {"status": "failed", "error": "why"}
-    assert outcome(replace(record, diverged_at=3)) == {"status": "diverged", "diverged_at": 3}
+    assert summarize_outcome(None, "why") == {"status": "failed", "error": "why"}
+    assert summarize_outcome(replace(record, diverged_at=3)) == {"status": "diverged", "diverged_at": 3}
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def read_events(folder: Path):
 def test_tensorboard_shows_each_run_and_one_that_begins_again_once(tmp_path, capfd):
     pytest.importorskip("tensorboard", reason="needs the extra tensorboard")
     tracker, stack = tracker_of({"name": "tensorboard", "folder": str(tmp_path)}), configs(seeds=2)
-    with Tracks(tracker, stack) as tracks:
+    with EnsembleTracker(tracker, stack) as tracks:
         tracks.observe(2, [5.0, 6.0])
         tracks.end([None, None], "killed")
     scalars, text = read_events(tmp_path / stack[0].id)
@@ -164,7 +164,7 @@ def test_tensorboard_shows_each_run_and_one_that_begins_again_once(tmp_path, cap
         for name in METRICS:
             values = zip(record.metrics["length"], record.metrics[name], strict=True)
             assert scalars[f"test/{name}"] == [(length, pytest.approx(value)) for length, value in values]
-        assert scalars["summary/horizon"] == [(0, outcome(record)["horizon"])]
+        assert scalars["summary/horizon"] == [(0, summarize_outcome(record)["horizon"])]
         assert text["status"] == "finished"
     assert capfd.readouterr() == ("", "")
 
@@ -200,7 +200,7 @@ def test_wandb_and_trackio_show_each_run(name, tmp_path, monkeypatch, capsys):
     settings = {"folder": str(tmp_path), "mode": "offline"} if name == "wandb" else {"space_id": "me/lab"}
     tracker = tracker_of({"name": name, "project": "lab", "group": "tests", **settings}, tag="pilot")
     stack = configs()
-    with pytest.raises(RuntimeError), Tracks(tracker, stack):
+    with pytest.raises(RuntimeError), EnsembleTracker(tracker, stack):
         raise RuntimeError("gone")
     records = follow(tracker, stack)
     assert len(hub.runs) == len(stack)
@@ -215,7 +215,7 @@ def test_wandb_and_trackio_show_each_run(name, tmp_path, monkeypatch, capsys):
         assert "pilot" in (run.about["tags"] if name == "wandb" else run.about["config"].values())
         curve = [(row.step, {"train/loss": row.loss}) for row in record.training.itertuples()]
         tests = record.metrics.rename(columns={metric: f"test/{metric}" for metric in METRICS}).to_dict("records")
-        assert run.rows == [*curve, *tests, {**outcome(record), "error": ""}]
+        assert run.rows == [*curve, *tests, {**summarize_outcome(record), "error": ""}]
         assert run.axes == ({"length": None, "test/*": "length"} if name == "wandb" else {})
         assert run.ended == 0
 

@@ -6,13 +6,11 @@ import sys
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from safetensors import safe_open
 
 import synthlab
 from support.configs import QUICK, config, small
-from support.records import final_weights, with_weights
+from support.records import with_weights
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
 from synthlab.numbers.evaluation import test_sequences as sequences_of
@@ -21,7 +19,7 @@ from synthlab.storage.records import Record
 from synthlab.storage.store import Store
 from synthlab.training.execution import execute_together
 from synthlab.training.trained import TrainedModel
-from synthlab.training.weights import weights_file
+from synthlab.training.weights import copy_weights
 
 TINY = ("model.width=8", "model.heads=2", "protocol.steps=2", "protocol.record_every=1")
 KINDS = [
@@ -122,40 +120,23 @@ def test_opening_a_record_imports_nothing(tmp_path, monkeypatch, named, with_fil
 
 def test_a_file_is_read_with_safetensors_alone(tmp_path):
     record = tiny("encoding=alibi")
-    path = tmp_path / "weights.safetensors"
-    path.write_bytes(final_weights(record))
+    Store(tmp_path).write(record)
+    (path,) = tmp_path.glob("weights/*.safetensors")
     with safe_open(path, "pt") as file:
-        assert torch.equal(file.get_tensor("head.2.weight"), record.model().module.head[2].weight)
-    assert final_weights(tiny("encoding=alibi")) == final_weights(record)  # the same bytes
+        weight = file.get_tensor(f"{record.config.steps}/head.2.weight")
+        assert torch.equal(weight, record.model().module.head[2].weight)
 
 
 RECORD = tiny("encoding=learned", "encoding.table=20")
 OTHER = tiny("encoding=learned", "encoding.table=21")
 
 
-@settings(max_examples=100)
-@given(st.data())
-def test_damage_gives_numbers_or_one_line(data):
-    whole = final_weights(RECORD)
-    header = int.from_bytes(whole[:8], "little")
-    if data.draw(st.booleans()):
-        damaged = whole[: data.draw(st.integers(0, len(whole) - 1))]
-    else:
-        at = data.draw(st.integers(0, header + 7))
-        damaged = whole[:at] + data.draw(st.binary(min_size=1, max_size=3)) + whole[at + 1 :]
-    try:
-        with_weights(RECORD, damaged).model()
-    except InputError as error:
-        assert f"the weights of record {RECORD.config.id} after step" in str(error)
-
-
-def test_files_of_other_models_are_refused():
+def test_weights_of_other_models_are_refused():
     module = RECORD.model().module
-    pickled, size = b"\x80\x04cos\nsystem\n(S'true'\ntR.", r"size mismatch for encoding.vectors: .*\[1, 21, 8\]"
-    others = {pickled: "deserializing", weights_file(OTHER.model().module, 0, 1): size}
-    for weights, message in (others | {weights_file(module.blocks, 0, 1): "Missing key"}).items():
+    others = {r"size mismatch for encoding.vectors: .*\[1, 21, 8\]": OTHER.model().module, "Missing key": module.blocks}
+    for message, other in others.items():
         with pytest.raises(InputError, match=f"^the weights of record .* cannot be loaded .*{message}"):
-            with_weights(RECORD, weights).model()
+            with_weights(RECORD, copy_weights(other, 0, 1)).model()
 
 
 def test_a_model_is_trained_once_and_opened_by_its_identity(tmp_path):

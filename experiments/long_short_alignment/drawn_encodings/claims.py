@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pandas as pd
 
 from experiments.correlations import LEAST_GROUPS
-from experiments.long_short_alignment.correlation_claims import NO_OTHER, check_estimate
+from experiments.long_short_alignment.correlation_claims import check_estimate
 from experiments.long_short_alignment.drawn_encodings.analysis import TRAINING, measure, split_tasks, widen
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import NoEvidence
@@ -21,7 +21,7 @@ ON_NUMBERS = {"wasserstein": "distance of outputs", "wasserstein_scaled": "dista
 OUTCOME = "loss after 3 to 4 training lengths"
 ERROR = "relative error at five times the training length"
 INTERVALS = "intervals of 95 % over encodings drawn from a distribution, whichever family of them is left out"
-WHY = "any {} above 0 counts; correlations end at 1, so the threshold cannot be doubled"
+WHY = "any {} above 0 counts"
 
 
 def _checks(predictors: dict[str, str], outcome: str, other: str | None) -> Callable[[pd.DataFrame], list[Check]]:
@@ -35,7 +35,7 @@ def _checks(predictors: dict[str, str], outcome: str, other: str | None) -> Call
             for x, name in predictors.items():
                 value = widen(units, lambda rows, x=x: measure(rows, x, outcome, other=other))
                 what = f"{task}, {name}: rank correlation{' less that of the training loss' if other else ''}"
-                found.append(check_estimate(units, what, value, "encodings", low=0.0, centre=NO_OTHER))
+                found.append(check_estimate(units, what, value, "encodings", low=0.0))
         return found
 
     return check

@@ -4,6 +4,7 @@ from synthlab.models.encodings.base import Encoding
 from synthlab.models.encodings.by_layer import ByLayer
 from synthlab.models.encodings.clex import CLEX
 from synthlab.models.encodings.cope import CoPE
+from synthlab.models.encodings.dape import DAPE
 from synthlab.models.encodings.extensions import EABF, NTK, PI, YaRN
 from synthlab.models.encodings.fire import FIRE
 from synthlab.models.encodings.fox import FoX
@@ -17,8 +18,9 @@ from synthlab.models.encodings.relative_maps import DualChunk, LeakyReRoPE, ReRo
 from synthlab.models.encodings.rope import PartialRoPE, PRoPE, RoPE
 from synthlab.models.encodings.ssmax import SSMax
 from synthlab.models.encodings.stick_breaking import StickBreaking
+from synthlab.models.encodings.threshold import Threshold
 from synthlab.models.encodings.transformer_xl import TransformerXL
-from synthlab.models.encodings.window import Window
+from synthlab.models.encodings.window import HardALiBi, Window
 from synthlab.models.encodings.xpos import XPos
 from synthlab.runs.registry import Registry
 
@@ -48,12 +50,15 @@ ENCODINGS = Registry(
         "randomized": Randomized,
         "kerple": KERPLE,
         "fire": FIRE,
+        "dape": DAPE,
         "cope": CoPE,
         "fox": FoX,
         "stick_breaking": StickBreaking,
         "ssmax": SSMax,
         "readout": Readout,
         "window": Window,
+        "hard_alibi": HardALiBi,
+        "threshold": Threshold,
         "xpos": XPos,
         "pope": PoPE,
         "transformer_xl": TransformerXL,

@@ -62,8 +62,8 @@ class Around(Encoding):
     def locate(self, h, positions, add_up):
         return self.inner.locate(h, positions, add_up)
 
-    def adjust(self, logits, q, mask):
-        return self.inner.adjust(logits, q, mask)
+    def adjust(self, logits, q, mask, bias):
+        return self.inner.adjust(logits, q, mask, bias)
 
     def weigh(self, logits):
         return self.inner.weigh(logits)

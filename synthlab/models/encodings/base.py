@@ -250,7 +250,11 @@ class Encoding(Sourced, nn.Module, ABC):
         return positions
 
     def adjust(
-        self, logits: Float[Tensor, "E B H Q K"], q: Float[Tensor, "E B H Q d"], mask: Bool[Tensor, "*#rows Q K"]
+        self,
+        logits: Float[Tensor, "E B H Q K"],
+        q: Float[Tensor, "E B H Q p"],
+        mask: Bool[Tensor, "*#rows Q K"],
+        bias: Float[Tensor, "#E #B #H Q K"] | None,
     ) -> Float[Tensor, "E B H Q K"]:
         """Return the attention logits of each query, given all of them.
 
@@ -259,6 +263,7 @@ class Encoding(Sourced, nn.Module, ABC):
                 sees is its own token.
             q: Queries of each head, rotated by ``rotate`` and multiplied by the logit scale.
             mask: True where a query sees a key. Logits of other keys do not matter, but they are there.
+            bias: What ``bias`` returned.
 
         Returns:
             The logits that the mask and softmax apply to.

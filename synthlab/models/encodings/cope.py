@@ -33,7 +33,7 @@ class CoPE(Encoding):
     def initialise(self, generators):
         init_normal(self.vectors, self.scale, generators)
 
-    def adjust(self, logits, q, mask):
+    def adjust(self, logits, q, mask, bias):
         gates = logits.sigmoid() * mask
         place = gates.flip(-1).cumsum(-1).flip(-1).clamp(max=self.vectors.shape[1] - 1)
         below, above = place.floor(), place.ceil()

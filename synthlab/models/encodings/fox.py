@@ -12,7 +12,8 @@ class FoX(Encoding):
 
     Source: Lin et al., 2025, arXiv 2503.02130. The bias of query i and key j is the sum over t = j + 1..i of log
     sigmoid(w . x_t + b), where x_t is what attention of the layer reads. The gates of each layer start with b = 0 as in
-    the authors' code. CABLE (2503.08067) has this bias up to the sign of w and b.
+    the authors' code. CABLE (2503.08067) has this bias up to the sign of w and b, and divides q . k by sqrt(D) in its
+    authors' code; data-dependent ALiBi is another name.
     """
 
     style = Style("FoX", JADE, "-", "+")

@@ -33,13 +33,13 @@ class PoPE(Encoding):
         nn.init.zeros_(self.delta)
 
     def rotate(self, v, positions):
-        return self._turn(v, positions, torch.zeros(()))
+        return self._turn(v, positions, 0.0)
 
     def rotate_keys(self, k, positions):
         within = self.delta.clamp(-2 * math.pi, 0)
         return self._turn(k, positions, self.delta + (within - self.delta).detach())  # beyond, it still has a gradient
 
-    def _turn(self, v: Tensor, positions: Tensor, phase: Tensor) -> Tensor:
+    def _turn(self, v: Tensor, positions: Tensor, phase: Tensor | float) -> Tensor:
         """Return softplus(v) in the direction of the angle position * frequency + phase, [E, B, T, H, 2d]."""
         width = v.shape[-1]
         frequencies = self.base ** -(torch.arange(width, dtype=torch.float64, device=v.device) / width)

@@ -10,7 +10,7 @@ from pydantic import PositiveFloat
 from synthlab.errors import InputError
 from synthlab.models.encodings.around import Around
 from synthlab.models.encodings.base import Dims
-from synthlab.styles import DASHDOT, JADE, Style
+from synthlab.styles import COPPER, DASHDOT, Style
 
 Raised = Literal["bos", "both", "own", "none"]
 
@@ -38,7 +38,7 @@ class Readout(Around):
         (18, 18)
     """
 
-    style = Style("readout", JADE, DASHDOT, "1")
+    style = Style("readout", COPPER, DASHDOT, "$R$")
 
     def __init__(self, dims: Dims, /, q: PositiveFloat, raised: Raised, inner: Mapping[str, Any]):
         from synthlab.models.encodings import ENCODINGS  # not at the top: this module imports this class

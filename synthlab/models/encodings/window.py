@@ -2,14 +2,15 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from pydantic import Field
 
 from synthlab.models.encodings.around import Around
-from synthlab.models.encodings.base import Dims
+from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.runs.run import Tokens
-from synthlab.styles import DOTS, SLATE, Style
+from synthlab.styles import BERRY, DASHES, DOTS, SLATE, Style
 
 
 class Window(Around):
@@ -36,3 +37,26 @@ class Window(Around):
         window = torch.zeros_like(hidden, dtype=torch.get_default_dtype()).masked_fill(hidden, -math.inf)
         inner = self.inner.bias(query, key)
         return window if inner is None else window + inner
+
+
+class HardALiBi(Encoding):
+    """The first ``share`` of the heads see windows: head h, counted from 1, the h nearest keys. The others see all.
+
+    Source: Jelassi et al., 2024, arXiv 2402.01032, section 3.2. There is no other position.
+    """
+
+    style = Style("Hard-ALiBi", BERRY, DASHES, "$h$")
+
+    def __init__(self, dims: Dims, /, share: Annotated[float, Field(gt=0, le=1)]):
+        super().__init__()
+        head = torch.arange(1, dims.heads + 1)
+        self.widths: torch.Tensor
+        self.register_buffer("widths", torch.where(head <= share * dims.heads, head, 10**12), persistent=False)
+
+    @property
+    def needs_softmax(self):
+        return True
+
+    def bias(self, query, key):
+        hidden = (query - key).unsqueeze(-3) >= self.widths[:, None, None]
+        return torch.zeros_like(hidden, dtype=torch.get_default_dtype()).masked_fill(hidden, -math.inf)

@@ -9,6 +9,7 @@ from synthlab.models.mixers.base import LinearRecurrence, Mixer, MixerLayer, Rec
 from synthlab.models.mixers.delta import DeltaNet
 from synthlab.models.mixers.gated import GRU, LSTM
 from synthlab.models.mixers.linear import RGLRU, Mamba, MinGRU
+from synthlab.models.mixers.stack import StackRNN
 from synthlab.runs.registry import Registry
 
 __all__ = ["MIXERS", "LinearRecurrence", "Mixer", "MixerLayer", "Recurrence", "Setting"]
@@ -23,6 +24,7 @@ MIXERS = Registry(
         "min_gru": MinGRU,
         "rg_lru": RGLRU,
         "mamba": Mamba,
+        "stack_rnn": StackRNN,
     },
 )
 
