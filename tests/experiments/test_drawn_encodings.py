@@ -68,7 +68,9 @@ def test_claims_by_hand():
     def answers(sce: float, loss: float) -> list[list[str]]:
         grounds = [Grounds(["E1", "E2"], drawn(sce, loss))]
         verdicts = judge([CLAIMS["E1"], CLAIMS["E2"]], "by hand", grounds)
-        assert (verdicts[0].checks[0].number, verdicts[0].checks[0].estimate.of) == (24, "encodings")
+        estimate = verdicts[0].checks[0].estimate
+        assert estimate is not None
+        assert (estimate.number, estimate.of) == (24, "encodings")
         return [[check.answer for check in verdict.checks] for verdict in verdicts]
 
     assert answers(1, 0) == [["holds", "holds", "fails"]] * 2
