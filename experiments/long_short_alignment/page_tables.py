@@ -15,6 +15,7 @@ from experiments.correlations import (
 )
 from experiments.long_short_alignment.arms import baseline, differences
 from experiments.long_short_alignment.correlation_claims import OUTCOMES as FORECASTS
+from experiments.long_short_alignment.drawn_encodings.analysis import tabulate_predictors
 from experiments.long_short_alignment.power import power
 from experiments.long_short_alignment.run_table import WITHIN, name_variant
 from synthlab.cli.studies import read_studies
@@ -40,6 +41,7 @@ def make_blocks(runs: Mapping[str, pd.DataFrame]) -> dict[str, Rows]:
     makers: dict[str, tuple[str, Callable[[pd.DataFrame], Rows]]] = {
         "table1_correlations": ("table1", tabulate_leads),
         "predictors_correlations": ("predictors", tabulate_failures),
+        "encodings_correlations": ("encodings_text", tabulate_predictors),
         "coefficient": ("finetune", tabulate_coefficients),
         "compute_changes": ("compute", tabulate_changes),
         "untrained_losses": ("untrained", tabulate_losses),

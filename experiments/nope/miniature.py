@@ -32,6 +32,8 @@ WHERE = "ours, on the authors' exports, results/sanity_check.jsonl"
 
 def compare_rates(runs: pd.DataFrame) -> list[Check]:
     """Check, for each rate, that NoPE has more right beyond training than T5's bias, seed by seed, where both fit."""
+    if runs.empty:
+        raise NoEvidence("no finished run")
     scores = score_beyond(runs).pivot(index="seed", columns="arm", values="score")
     fits = runs.drop_duplicates("run").groupby("arm")["fit"]
     task, found = runs["task"].iloc[0], []

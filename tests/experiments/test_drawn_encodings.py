@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from experiments.long_short_alignment.claims import CLAIMS
-from experiments.long_short_alignment.drawn_encodings.analysis import compare, split_tasks
+from experiments.long_short_alignment.drawn_encodings.analysis import compare, split_tasks, tabulate_predictors
 from experiments.long_short_alignment.drawn_encodings.draw import FAMILIES, draw_encodings, find_family
 from experiments.long_short_alignment.paper import PAPER
 from support.figures import studies
@@ -52,11 +52,25 @@ def test_an_encoding_is_one_observation():
     assert found["lead_low_without_one"] <= found["lead_low"] < found["lead"] < found["lead_high"]
 
 
+def test_a_page_has_ranks_within_families_too():
+    # in each family the outcome rises by rank with the misalignment, and falls with it over families
+    names = [f"{family} {number}" for family in ("rope", "alibi", "t5", "fire", "window") for number in range(5)]
+    x = np.arange(25.0)
+    units = pd.DataFrame({"encoding": names, "sce": x, "excess": x, "loss_1x": x[::-1], "loss_4x": x % 5 - x // 5 * 10})
+    units = units.assign(series=[find_family(name) for name in names], task="text", seed=0)
+    beyond, _, training = tabulate_predictors(units.assign(family=units["series"]))
+    assert beyond["within families"].startswith("1.00 ")
+    assert beyond["all"].startswith("-0.9")
+    assert training["within families"].startswith("-1.00 ")
+
+
 def test_claims_by_hand():
     def answers(sce: float, loss: float) -> list[list[str]]:
         grounds = [Grounds(["E1", "E2"], drawn(sce, loss))]
         verdicts = judge([CLAIMS["E1"], CLAIMS["E2"]], "by hand", grounds)
-        assert (verdicts[0].checks[0].number, verdicts[0].checks[0].estimate.of) == (24, "encodings")
+        estimate = verdicts[0].checks[0].estimate
+        assert estimate is not None
+        assert (estimate.number, estimate.of) == (24, "encodings")
         return [[check.answer for check in verdict.checks] for verdict in verdicts]
 
     assert answers(1, 0) == [["holds", "holds", "fails"]] * 2

@@ -14,7 +14,9 @@ from experiments.long_short_alignment.predictions import OverModels, Scalar
 from experiments.long_short_alignment.run_table import (
     QUANTITIES,
     SCALAR_QUANTITIES,
+    WITHIN,
     Named,
+    less_means,
     make_run_table,
     scalar_table,
 )
@@ -22,8 +24,14 @@ from experiments.long_short_alignment.scalar import ScalarRun
 from synthlab.analysis.plotting import Drawn
 from synthlab.numbers.evaluation import constant_loss
 from synthlab.studies.evidence import final_loss
+from synthlab.studies.study import Rows
 
 TRAINING = "loss_1x"  # what misalignment competes with
+SHOWN = {
+    "excess": "misalignment beyond entropy",
+    "sce": "misalignment (equation 2)",
+    TRAINING: "loss within the training length",
+}
 LABELS = {
     **QUANTITIES,
     **SCALAR_QUANTITIES,
@@ -48,7 +56,7 @@ class OverEncodings(OverModels):
             f"{task}_{x}": Drawn(
                 f"{task}: {LABELS.get(x, x)}",
                 Scatter(x, y, {x: LABELS.get(x, x), y: LABELS.get(y, y)}, "encodings"),
-                units[["series", "encoding", "seed", x, y]],
+                units[["series", "encoding", x, y]].assign(seed=range(len(units))),  # each has several of its own
             )
             for task, units in split_tasks(runs).items()
             for x in (*self.predictors, TRAINING)
@@ -94,10 +102,8 @@ def _name(runs: pd.DataFrame, names: Mapping[str, Named]) -> pd.DataFrame:
 
 
 def split_tasks(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return, for each task, a row for each encoding with the means over its seeds. Their number is ``seed``."""
-    each = ["task", "series", "family", "encoding"]
-    counts = runs.groupby(each, sort=False)["seed"].size()
-    means = runs.groupby(each, sort=False).mean(numeric_only=True).assign(seed=counts).reset_index()
+    """Return, for each task, a row for each encoding with the means over its seeds."""
+    means = runs.groupby(["task", "series", "family", "encoding"], sort=False).mean(numeric_only=True).reset_index()
     return {str(task): units.reset_index(drop=True) for task, units in means.groupby("task", sort=False)}
 
 
@@ -128,3 +134,27 @@ def widen(units: pd.DataFrame, statistic: Callable[[pd.DataFrame], Correlation])
     lows, highs = [each.low for each in every], [each.high for each in every]
     is_known = not any(map(math.isnan, [*lows, *highs]))
     return Correlation(every[0].value, min(lows) if is_known else math.nan, max(highs) if is_known else math.nan)
+
+
+def tabulate_predictors(runs: pd.DataFrame) -> Rows:
+    """Return the rank correlation of each predictor with the loss after 3 to 4 training lengths, in three parts.
+
+    Within families, ranks are less their mean over the family.
+    """
+    (units,) = split_tasks(runs).values()
+    outcome, rows = "loss_4x", Rows()
+    ranks = units.assign(**{name: units[name].rank() for name in (*SHOWN, outcome)})
+    parts = {
+        "all": units,
+        "without learned and sinusoidal": units[~units["family"].isin(["learned", "sinusoidal"])],
+        "within families": less_means(ranks, ["family"], [*SHOWN, outcome]),
+    }
+    for name, about in SHOWN.items():
+        row = {"within the training length": about}
+        for part, among in parts.items():
+            suffix = WITHIN if part == "within families" else ""
+            row[part] = str(measure(among, name + suffix, outcome + suffix))
+        rows.append(
+            row | {"lead, over all": "" if name == TRAINING else str(measure(units, name, outcome, other=TRAINING))}
+        )
+    return rows
