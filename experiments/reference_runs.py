@@ -61,7 +61,7 @@ def describe_missing(root: Path) -> Iterator[str]:
         store = Store(entry.results, entry.settings.get("save"))
         runs = [run for id, run in entry.plan_runs().items() if (entry.results, id) not in seen]
         seen |= {(entry.results, run.id) for run in runs}
-        missing = sum(not store.holds(run) for run in runs)
+        missing = sum(not store.is_recorded(run) for run in runs)
         total = [total[0] + len(runs), total[1] + missing]
         yield f"{f'{entry.paper}/{entry.file}':<36} {len(runs):>5} {missing:>8}"
     yield f"{'all':<36} {total[0]:>5} {total[1]:>8}"

@@ -29,8 +29,8 @@ def rejudge(paper: Paper, folder: Path) -> dict[str, pd.DataFrame]:
         evidence = study.reread(runs)
         if evidence is not None:
             trained = {key: len(table.drop_duplicates(_run(table))) for key, table in evidence.items()}
-            grounds = study.grounds(evidence, trained)
-            found[name] = add_statements(judge(paper.claims.values(), study.title.split(":")[0], grounds))
+            claim_data = study.claim_data(evidence, trained)
+            found[name] = add_statements(judge(paper.claims.values(), study.title.split(":")[0], claim_data))
     return found
 
 

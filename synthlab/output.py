@@ -43,6 +43,3 @@ def save_picture(figure: "Figure", field: str, path: str | os.PathLike[str] | No
     except (OSError, ValueError) as error:  # ValueError: an unknown format
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())
         raise InputError(f"{field}={path}: cannot be written ({reason})") from None
-
-
-say, tell = print_out, print_err  # their names until all callers have the new ones

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 from latex2mathml.converter import convert
 
-from synthlab.analysis.plotting import Drawn, save_sheet
+from synthlab.analysis.plotting import DataPanel, save_sheet
 from synthlab.analysis.series import plain_label
 from synthlab.storage.files import write_whole
 from synthlab.studies.pages import template
@@ -64,7 +64,7 @@ def write_theory(folder: Path, tables: Tables, command: str) -> list[Path]:
     return list(dict.fromkeys([*written, *(file for picture in pictures for file in picture.files), tex, page]))
 
 
-def _sheets(tables: Tables) -> dict[str, tuple[str, str, dict[str, Drawn]]]:
+def _sheets(tables: Tables) -> dict[str, tuple[str, str, dict[str, DataPanel]]]:
     """Return, by figure, its title, the name of its table, and its panels."""
     training, maps, bounds = tables["training"], tables["maps"], tables["theorem1"]
     by_task = {task: training[training["task"] == task] for task in ("length", "sum", "mean")}
@@ -73,27 +73,27 @@ def _sheets(tables: Tables) -> dict[str, tuple[str, str, dict[str, Drawn]]]:
             "Linear attention: exact optima, the paper's, and trained models",
             "training",
             {
-                "a": Drawn("(a) length task", Optima(), by_task["length"]),
-                "b": Drawn("(b) sum task", Optima(), by_task["sum"]),
-                "c": Drawn("(c) length task, over the paper's optimum", OverPaper(), by_task["length"]),
-                "d": Drawn("(d) sum task, over the paper's optimum", OverPaper(), by_task["sum"]),
-                "e": Drawn("(e) mean task", Optima(), by_task["mean"]),
+                "a": DataPanel("(a) length task", Optima(), by_task["length"]),
+                "b": DataPanel("(b) sum task", Optima(), by_task["sum"]),
+                "c": DataPanel("(c) length task, over the paper's optimum", OverPaper(), by_task["length"]),
+                "d": DataPanel("(d) sum task, over the paper's optimum", OverPaper(), by_task["sum"]),
+                "e": DataPanel("(e) mean task", Optima(), by_task["mean"]),
             },
         ),
         "maps": (
             "Linear attention on the length task under maps",
             "maps",
             {
-                "a": Drawn("(a) without BOS, shift 0", Maps(), maps[~maps["bos"] & (maps["shift"] == 0)]),
-                "b": Drawn("(b) with BOS, the better shift of each map", Maps(), _select_better(maps[maps["bos"]])),
+                "a": DataPanel("(a) without BOS, shift 0", Maps(), maps[~maps["bos"] & (maps["shift"] == 0)]),
+                "b": DataPanel("(b) with BOS, the better shift of each map", Maps(), _select_better(maps[maps["bos"]])),
             },
         ),
         "bounds": (
             "Theorem 1 on a trained language model",
             "theorem1",
             {
-                "a": Drawn("(a) error and bounds", Bounds(), bounds),
-                "b": Drawn("(b) weight of misalignment", Ratio(), bounds),
+                "a": DataPanel("(a) error and bounds", Bounds(), bounds),
+                "b": DataPanel("(b) weight of misalignment", Ratio(), bounds),
             },
         ),
     }

@@ -12,7 +12,7 @@ from torch import nn
 
 from experiments.atlas.page import make_page
 from experiments.atlas.scores import score_runs, summarize
-from synthlab.analysis.plotting import Drawing, Drawn, draw_cells
+from synthlab.analysis.plotting import DataPanel, Drawing, draw_cells
 from synthlab.analysis.series import plain_label
 from synthlab.cli.studies import read_studies
 from synthlab.errors import InputError
@@ -102,7 +102,7 @@ class Atlas(Study):
         for cell in (cell for cells in plan.cells.values() for cell in cells):
             lost.setdefault(cell.arm, []).extend(cell.find_best(records)[1])
         drawn = summarize(runs).assign(overrides=plan.overrides, left_out=describe_left_out(lost))
-        return Results({"matrix": Drawn(self.title, Matrix(), drawn)}, {"runs": runs})
+        return Results({"matrix": DataPanel(self.title, Matrix(), drawn)}, {"runs": runs})
 
 
 def join(plan: Plan, evidence: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

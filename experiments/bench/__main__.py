@@ -19,7 +19,7 @@ from experiments.bench.commands import time_command
 from experiments.bench.probes import BenchRow, run_in_processes
 from synthlab.cli.arguments import Parser, exit_on_input_error
 from synthlab.errors import InputError, require
-from synthlab.output import say
+from synthlab.output import print_out
 from synthlab.runs.composition import compose
 from synthlab.runs.run import resolve
 from synthlab.sequences.run import SequencesRun
@@ -215,13 +215,13 @@ def main() -> None:
     for row in gpu.measure() if what == "gpu" else measure_all(QUICK if what == "quick" else Effort()):
         taken.append(row)
         goal = f" (goal {row.goal})" if row.goal else ""
-        say(f"{row.measure}: {row.value}{goal}\n    {row.details}")
+        print_out(f"{row.measure}: {row.value}{goal}\n    {row.details}")
     path = Path(f"results/bench/{name}.json")
     path.parent.mkdir(parents=True, exist_ok=True)
     machine |= {"date": time.strftime("%Y-%m-%d"), "python": platform.python_version(), "torch": torch.__version__}
     report = {"machine": machine, "quick": what == "quick", "rows": [row._asdict() for row in taken]}
     path.write_text(json.dumps(report, indent=1) + "\n")
-    say(f"written: {path}")
+    print_out(f"written: {path}")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from torch.nn import functional as F
 from experiments.bench.probes import BenchRow, run_in_processes
 from synthlab.models.attention import Causal, causal_mask, lay_out_layers
 from synthlab.models.transformer import Decoder, count_up
-from synthlab.output import say
+from synthlab.output import print_out
 from synthlab.rng import stream
 from synthlab.runs.composition import compose
 from synthlab.runs.run import resolve
@@ -116,7 +116,7 @@ def train(rows: int, threads: int, passes: int = PASSES) -> Outcome:
         with torch.no_grad():
             right = (compute_logits(model, tests).argmax(-1) == tests.values).double().mean().item()
         outcomes.append(Outcome(step // steps, right, time.perf_counter() - began))
-        say(f"pass {step // steps}: loss {losses[0]:.3f}, {right:.2%} right, {outcomes[-1].seconds:.1f} s")
+        print_out(f"pass {step // steps}: loss {losses[0]:.3f}, {right:.2%} right, {outcomes[-1].seconds:.1f} s")
 
     train_ensemble(model.parameters(), objective, [config.protocol], test, lambda: outcomes[-1].right >= GOAL)
     return outcomes[-1]
@@ -137,4 +137,4 @@ def measure(rows: int = ROWS, passes: int = PASSES) -> Iterator[BenchRow]:
 
 if __name__ == "__main__":
     for row in measure(*map(int, sys.argv[1:])):
-        say(f"{row.measure}: {row.value}; {row.details}")
+        print_out(f"{row.measure}: {row.value}; {row.details}")

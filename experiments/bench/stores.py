@@ -22,7 +22,7 @@ from synthlab.analysis.collection import Collection
 from synthlab.analysis.comparison import gather_points
 from synthlab.collect import collect
 from synthlab.numbers.run import METRICS
-from synthlab.output import say, tell
+from synthlab.output import print_err, print_out
 from synthlab.runs.composition import compose
 from synthlab.runs.run import Run, resolve
 from synthlab.storage.records import Record
@@ -79,7 +79,8 @@ def costs(number: int) -> dict[str, Any]:
         for name, task in tasks.items():
             measured = time_in_process(task)
             found |= {f"{name}_{unit}": value for unit, value in measured.items()}
-            tell(f"{number:,} records: {name}: {', '.join(f'{value:.1f} {unit}' for unit, value in measured.items())}")
+            values = (f"{value:.1f} {unit}" for unit, value in measured.items())
+            print_err(f"{number:,} records: {name}: {', '.join(values)}")
         return found
 
 
@@ -122,11 +123,11 @@ def main() -> None:
     """Measure stores of the sizes that the command line names."""
     sizes = [int(word) for word in sys.argv[1:]] or [1_000, 100_000]
     table = pd.DataFrame([costs(size) | (time_short_runs() if size == sizes[0] else {}) for size in sizes])
-    say(table.T.to_string(float_format=lambda value: f"{value:,.2f}"))
+    print_out(table.T.to_string(float_format=lambda value: f"{value:,.2f}"))
     path = Path("results/bench/stores.csv")
     path.parent.mkdir(parents=True, exist_ok=True)
     table.to_csv(path, index=False)
-    say(path)
+    print_out(path)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from experiments.long_short_alignment.run_table import (
 )
 from experiments.long_short_alignment.scalar import ScalarRun
 from experiments.long_short_alignment.step_costs import step_costs
-from synthlab.analysis.plotting import Drawn
+from synthlab.analysis.plotting import DataPanel
 from synthlab.analysis.tables import aggregate_seeds
 from synthlab.errors import InputError
 from synthlab.language.languages import TASKS
@@ -59,7 +59,7 @@ class Analysis(ABC):
         return runs
 
     @abstractmethod
-    def panels(self, runs: pd.DataFrame, records: Sequence[Record]) -> dict[str, Drawn]:
+    def panels(self, runs: pd.DataFrame, records: Sequence[Record]) -> dict[str, DataPanel]:
         """Return the figure's panels, by key, each with its data."""
 
     def tables(self, runs: pd.DataFrame, records: Sequence[Record]) -> dict[str, pd.DataFrame]:
@@ -82,7 +82,7 @@ class Effect(Analysis):
         change = f"change from {first}"
         drawing = Lines("arm", self.label, change, zero=True) if self.ordered else Points(first, change)
         return {
-            name: Drawn(
+            name: DataPanel(
                 QUANTITIES[name], drawing, _sort_by_arm(aggregate_seeds(differences(runs, name), BY_ARM, name), runs)
             )
             for name in self.quantities
@@ -108,7 +108,7 @@ class ByContext(Analysis):
         every = every[every["arm"] != first].assign(series=lambda d: d["arm"])
         drawing = Contexts(f"loss, change from {baseline(runs)}, nats", zero=True)
         return {
-            _file_name(str(name)): Drawn(name_variant(str(name)), drawing, _aggregate_seeds(rows))
+            _file_name(str(name)): DataPanel(name_variant(str(name)), drawing, _aggregate_seeds(rows))
             for name, rows in every.groupby("variant", sort=False)
         }
 
@@ -129,7 +129,7 @@ class ByDepth(Analysis):
         facts = by_depth(runs).assign(series=lambda d: d["arm"])
         drawing = Lines("depth", "depth of the fact", "share of right answers")
         return {
-            f"{_file_name(str(name))}_{length}": Drawn(
+            f"{_file_name(str(name))}_{length}": DataPanel(
                 f"{name_variant(str(name))}, {length} tokens",
                 drawing,
                 aggregate_seeds(rows, ["series", "depth"], "accuracy"),
@@ -151,7 +151,7 @@ class Plain(Analysis):
         told = ["arm", "variant"] if every["variant"].nunique() > 1 or every["arm"].nunique() == 1 else ["arm"]
         names = every[told].agg(lambda row: ", ".join(filter(None, row)), axis=1)
         drawn = _aggregate_seeds(every.assign(series=names))
-        return {"loss": Drawn("loss by context", Contexts("cross-entropy, nats"), drawn)}
+        return {"loss": DataPanel("loss by context", Contexts("cross-entropy, nats"), drawn)}
 
 
 BY_ARM = ["series", "arm"]

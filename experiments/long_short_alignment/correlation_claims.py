@@ -42,10 +42,10 @@ def check_lead(runs: pd.DataFrame, x: str, name: str, y: str, of: str) -> Check:
     """
     first, other = f"{x}{WITHIN}", f"loss_1x{WITHIN}"
     value = widen_by_leaving_out(runs, [first, other, y], of, ALIKE, lambda rows, by: lead(rows, first, other, y, by))
-    return check_estimate(runs, f"{name}, {describe_witnesses(of)}: less that of the training loss", value, of, low=0.0)
+    return check_estimate(runs, f"{name}, {describe_units(of)}: less that of the training loss", value, of, low=0.0)
 
 
-def describe_witnesses(of: str) -> str:
+def describe_units(of: str) -> str:
     """Return the words for the units that an interval rests on."""
     return f"over {of}" if of == "encodings" else f"over {of}, whichever encoding is left out"
 

@@ -37,8 +37,8 @@ def power(measured: Correlation, number: int, lead: float) -> DetectionPower:
         return DetectionPower(np.nan, np.nan, np.nan)
     normal, error = NormalDist(), reach / student(number - 1)
 
-    def smallest(witnesses: int) -> float:
-        return (student(witnesses - 1) + normal.inv_cdf(OFTEN)) * error * np.sqrt(number / witnesses)
+    def smallest(sample_size: int) -> float:
+        return (student(sample_size - 1) + normal.inv_cdf(OFTEN)) * error * np.sqrt(number / sample_size)
 
     needed = next((float(n) for n in range(LEAST_GROUPS, MOST + 1) if smallest(n) <= lead), np.nan)
     return DetectionPower(1 - normal.cdf(student(number - 1) - lead / error), float(smallest(number)), needed)

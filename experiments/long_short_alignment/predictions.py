@@ -31,7 +31,7 @@ from experiments.long_short_alignment.run_table import (
     scalar_table,
 )
 from experiments.long_short_alignment.scalar import ScalarRun
-from synthlab.analysis.plotting import Drawn
+from synthlab.analysis.plotting import DataPanel
 from synthlab.numbers.evaluation import constant_loss
 from synthlab.studies.evidence import fits
 
@@ -86,7 +86,7 @@ class Correlations(OverModels):
         among = {"": "", WITHIN: ", less its setting's mean"}
         labels = {name + kind: QUANTITIES[name] + told for name in QUANTITIES for kind, told in among.items()}
         return {
-            name + kind: Drawn(
+            name + kind: DataPanel(
                 fill(labels[name + kind], LETTERS),
                 Scatter(name + kind, outcome + kind, labels, "settings"),
                 drawn[[*columns, outcome + kind, name + kind]].reset_index(drop=True),
@@ -156,7 +156,9 @@ class Scalar(OverModels):
 
     def panels(self, runs, records):
         rows, columns, labels = runs.assign(series=runs["task"]), ["series", "group", "seed"], SCALAR_QUANTITIES
-        return {x: Drawn(labels[x], Scatter(x, y, labels, "trainings"), rows[[*columns, x, y]]) for x, y in self.drawn}
+        return {
+            x: DataPanel(labels[x], Scatter(x, y, labels, "trainings"), rows[[*columns, x, y]]) for x, y in self.drawn
+        }
 
     def correlations(self, runs):
         tasks = {"all": runs} | dict(list(runs.groupby("task", sort=False)))
@@ -174,7 +176,7 @@ class Scalar(OverModels):
         return pd.concat(parts, keys=tasks, names=["task", None]).reset_index("task")
 
 
-def correlate(rows: pd.DataFrame, pairs: Iterable[tuple[str, str]], witnesses: Sequence[str]) -> pd.DataFrame:
+def correlate(rows: pd.DataFrame, pairs: Iterable[tuple[str, str]], units: Sequence[str]) -> pd.DataFrame:
     """Return Pearson's and Spearman's correlation of each pair, with an interval for each kind of units."""
     return pd.DataFrame(
         {"predictor": x, "outcome": y, "kind": how.__name__}
@@ -182,5 +184,5 @@ def correlate(rows: pd.DataFrame, pairs: Iterable[tuple[str, str]], witnesses: S
         | {"models": len(rows), "number": rows[WITNESSES[of]].nunique(), "of": of}
         for x, y in pairs
         for how in HOW.values()
-        for of in witnesses
+        for of in units
     )

@@ -8,7 +8,7 @@ from experiments.correlations import COVERAGE, WITNESSES, Correlation, correlati
 from experiments.long_short_alignment.drawings import Cells, limit_to_draw
 from experiments.long_short_alignment.predictions import Correlations
 from experiments.long_short_alignment.run_table import SHORT, WITHIN
-from synthlab.analysis.plotting import Drawn
+from synthlab.analysis.plotting import DataPanel
 
 AMONG = {WITHIN: "models of one setting", "": "all models"}
 
@@ -32,7 +32,7 @@ class Predictors(Correlations):
             ),
         }
         return {
-            name + kind: Drawn(f"{title}, {among}", drawing, rows[rows["among"] == among].reset_index(drop=True))
+            name + kind: DataPanel(f"{title}, {among}", drawing, rows[rows["among"] == among].reset_index(drop=True))
             for kind, among in AMONG.items()
             for name, (title, rows, drawing) in drawings.items()
             if len(rows)

@@ -73,8 +73,8 @@ class AlignmentStudy(Grid, Study):
         self.check_finished(plan, {"": runs})
         return {"": runs if self.fit is None else runs.assign(fit=analysis.fits(runs, mine, self.fit))}
 
-    def grounds(self, evidence, trained):
-        [found] = super().grounds(evidence, trained)
+    def claim_data(self, evidence, trained):
+        [found] = super().claim_data(evidence, trained)
         if found.fitting is None:
             return [found]
         alone = ANALYSES.build(self.analysis).restrict(found.fitting.given)

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 
 from experiments.sequences.published import RANGE
 from experiments.sequences.ranks import RUN, mean_beyond
-from synthlab.analysis.plotting import Drawing, Drawn
+from synthlab.analysis.plotting import DataPanel, Drawing
 from synthlab.analysis.series import Settings
 from synthlab.studies.study import Results
 from synthlab.styles import Style
@@ -52,7 +52,7 @@ def with_alignment(
     if found.empty:
         return results
     title = "Does the shift of outputs say which generalize?"
-    panel = Drawn(title, Shifts(), found.assign(overrides=overrides), arms)
+    panel = DataPanel(title, Shifts(), found.assign(overrides=overrides), arms)
     return results._replace(panels={**results.panels, ALIGNMENT: panel})
 
 

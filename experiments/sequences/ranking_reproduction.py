@@ -10,7 +10,7 @@ from experiments.sequences.published import read_published
 from experiments.sequences.ranks import find_fitted_tasks, ranking, reciprocal_ranks, score_beyond
 from experiments.sequences.reproduction import Reproduction
 from synthlab.studies.evidence import Fitting, fitting_of
-from synthlab.studies.verdicts import Grounds
+from synthlab.studies.verdicts import ClaimData
 
 RANKS = ""  # the key of the ranks' evidence, which is no name of a task
 
@@ -36,11 +36,11 @@ class Ranked(Reproduction):
         found = super().evidence(plan, records)
         return found | {RANKS: self._ranks(found.values())}
 
-    def grounds(self, evidence, trained):
+    def claim_data(self, evidence, trained):
         runs = pd.concat([evidence[key] for key in self.tasks])
         of_all = cast(Fitting, fitting_of(runs[runs["arm"].isin(list(self.arms))], trained[RANKS]))
         fitting = of_all._replace(given=self._ranks([of_all.given]))
-        return [*super().grounds(evidence, trained), Grounds(self.ranking, evidence[RANKS], fitting)]
+        return [*super().claim_data(evidence, trained), ClaimData(self.ranking, evidence[RANKS], fitting)]
 
     def reread(self, runs):
         tasks = super().reread(runs)

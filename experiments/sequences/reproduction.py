@@ -12,7 +12,7 @@ from experiments.sequences.alignment import with_alignment
 from experiments.sequences.bins import SHOWN, Share, bins_of, share_by_length
 from experiments.sequences.comparison import compare_published, format_comparison
 from experiments.sequences.published import RANGE, read_published
-from synthlab.analysis.plotting import Drawn
+from synthlab.analysis.plotting import DataPanel
 from synthlab.analysis.series import Settings, find_style
 from synthlab.errors import InputError
 from synthlab.runs.registry import STRICT, describe_unknown
@@ -22,7 +22,7 @@ from synthlab.studies.grids import Cell, Grid, Values
 from synthlab.studies.plots import Series
 from synthlab.studies.report import NumbersTable
 from synthlab.studies.study import Plan, Results, SeedCount, Study
-from synthlab.studies.verdicts import Grounds
+from synthlab.studies.verdicts import ClaimData
 
 Arms = dict[str, dict[str, Any]]
 OF_A_RUN = ["series", "arm", "task", "train_length", RANGE, "first", "last", "exact", "fit", "run", "width", "scale"]
@@ -122,10 +122,10 @@ class Reproduction(Study):
     def reread(self, runs):
         return {key: runs[runs["task"] == key] for key in self.tasks}
 
-    def grounds(self, evidence, trained):
+    def claim_data(self, evidence, trained):
         every = join_tables([evidence[key] for key in self.tasks])
         fitting = fitting_of(every, sum(trained[key] for key in self.tasks))
-        return [*super().grounds(evidence, trained), Grounds(self.claims, every, fitting)]
+        return [*super().claim_data(evidence, trained), ClaimData(self.claims, every, fitting)]
 
     def results(self, plan, records, evidence):
         series = {key: [series_of(cell, records) for cell in cells] for key, cells in plan.cells.items()}
@@ -147,13 +147,13 @@ class Reproduction(Study):
         found = compare_published(runs, records, numbers, self.level)
         return {"table": found}, NumbersTable(numbers.says, format_comparison(found))
 
-    def panel(self, plan: Plan, key: str, series: list[Series], empty: bool) -> Drawn:
+    def panel(self, plan: Plan, key: str, series: list[Series], empty: bool) -> DataPanel:
         """Return the panel of a task's ``metric`` against length, for each arm; empty if no run is finished."""
         drawn = pd.DataFrame() if empty else share_by_length(series, self.metric)
         lost = describe_left_out({one.label: one.records for one in series})
         title = self.tasks[key].title
         drawn, arms = drawn.assign(overrides=plan.overrides, left_out=lost), self._describe_arms()
-        return Drawn(title, Share(SHOWN[self.metric]), drawn, {one.label: arms[one.label] for one in series})
+        return DataPanel(title, Share(SHOWN[self.metric]), drawn, {one.label: arms[one.label] for one in series})
 
 
 def series_of(cell: Cell, records: Mapping[str, Record]) -> Series:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from synthlab.analysis.comparison import Comparison, sort_texts
 from synthlab.analysis.gathering import is_numeric, text_of
-from synthlab.analysis.plotting import LETTER, Drawing, Drawn, draw_curves, draw_intervals, draw_lines, draw_sheet
+from synthlab.analysis.plotting import LETTER, DataPanel, Drawing, draw_curves, draw_intervals, draw_lines, draw_sheet
 from synthlab.analysis.plotting import wrap_label as wrap
 from synthlab.analysis.series import SYMBOLS, name_setting
 from synthlab.errors import InputError
@@ -37,7 +37,7 @@ def draw_comparison(comparison: Comparison, labels: Mapping[str, str] | None = N
     for values in product(*(sort_texts(points[column]) for column in facet)):
         title = drawing.rename(", ".join(map(_name_setting, facet, values)))
         rows = points[(points[facet] == list(values)).all(axis="columns")]
-        panels.append(Drawn(title, drawing, rows, comparison.series))
+        panels.append(DataPanel(title, drawing, rows, comparison.series))
     columns = points[facet[1]].nunique() if len(facet) == 2 else 2 if len(panels) == 4 else min(3, len(panels))
     with plt.rc_context(RC):
         figure = draw_sheet("", panels, columns, plt.figure(), sharex=True, sharey=shared)

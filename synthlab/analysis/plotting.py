@@ -1,6 +1,6 @@
 """The layer of all figures: curves, points with intervals, cells of numbers, and sheets of panels with one legend.
 
-A ``Drawing`` draws a table onto axes. ``Drawn`` is a panel: a drawing with its table, which is the panel's CSV.
+A ``Drawing`` draws a table onto axes. ``DataPanel`` is a panel: a drawing with its table, which is the panel's CSV.
 """
 
 from abc import ABC, abstractmethod
@@ -53,7 +53,7 @@ class Drawing(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class DataPanel:
     """A panel ready to be drawn: its title, its drawing, the data, which are its CSV, and the settings of its series.
 
     ``series`` has the settings of each series in the data, by its name.
@@ -202,7 +202,7 @@ def wrap_label(text: str, letters: int) -> str:
 
 
 def draw_sheet(
-    title: str, panels: Sequence[Drawn], columns: int | None = None, figure: Figure | None = None, **shared: Any
+    title: str, panels: Sequence[DataPanel], columns: int | None = None, figure: Figure | None = None, **shared: Any
 ) -> Figure:
     """Draw panels, two in a row or four if there are many, with one legend for all and the notes, each once.
 
@@ -259,7 +259,7 @@ def add_legend(figure: Figure, note: str = "", title: str = "") -> None:
 
 
 @mpl.rc_context(RC)
-def save_sheet(folder: Path, name: str, title: str, panels: Sequence[Drawn]) -> list[Path]:
+def save_sheet(folder: Path, name: str, title: str, panels: Sequence[DataPanel]) -> list[Path]:
     """Save panels as one picture, in a PDF and a PNG; return the two."""
     figure = draw_sheet(title, panels)
     files = [folder / f"{name}.pdf", folder / f"{name}.png"]
@@ -269,7 +269,7 @@ def save_sheet(folder: Path, name: str, title: str, panels: Sequence[Drawn]) -> 
     return files
 
 
-def save_panel(folder: Path, name: str, panel: Drawn) -> list[Path]:
+def save_panel(folder: Path, name: str, panel: DataPanel) -> list[Path]:
     """Save a panel as PDF, PNG and CSV; return the three."""
     table = folder / f"{name}.csv"
     panel.data.to_csv(table, index=False)
@@ -287,7 +287,7 @@ def _share_labels(grid: np.ndarray, panels: int) -> None:
             axes.set_ylabel("")
 
 
-def _gather_notes(panels: Sequence[Drawn]) -> str:
+def _gather_notes(panels: Sequence[DataPanel]) -> str:
     """Return the notes, each once: first those of most panels, then those of others, after the panels' titles."""
     owners: dict[str, list[str]] = {}
     for panel in panels:

@@ -65,7 +65,7 @@ def find_varying(table: pd.DataFrame) -> list[str]:
     families = families_of(table) if "family" in table else None
     settings = [c for c in table.columns if c != "seed" and (families is None or is_setting(families, c))]
     differing = [column for column in settings if count_distinct(table[column]) > 1]
-    return [column for column in differing if not (_depends_on_name(table, column) or follows_seed(table, column))]
+    return [column for column in differing if not (_depends_on_name(table, column) or equals_seed(table, column))]
 
 
 def label_series(table: pd.DataFrame) -> pd.Series:
@@ -147,7 +147,7 @@ def _depends_on_name(table: pd.DataFrame, column: str) -> bool:
     return all(count_distinct(rows) == 1 for _, rows in table.groupby(by, observed=True)[column])
 
 
-def follows_seed(table: pd.DataFrame, column: str) -> bool:
+def equals_seed(table: pd.DataFrame, column: str) -> bool:
     """Return True if ``column`` of a table of settings has only seeds that equal ``seed``.
 
     Kinds of runs that lack the column have no separate seed.
@@ -166,7 +166,7 @@ def mark_equal_seeds(table: pd.DataFrame) -> pd.DataFrame:
     test sequences follow the seed, the run of seed 0 counts as one with ``test_seed=0``.
     """
     texts: dict[str, pd.Series] = {}
-    for column in (name for name in Run.SEEDS[1:] if name in table and not follows_seed(table, name)):
+    for column in (name for name in Run.SEEDS[1:] if name in table and not equals_seed(table, name)):
         own, seed = (pd.to_numeric(table[name], errors="coerce") for name in (column, "seed"))
         follow = (own == seed) & (seed.groupby(own).transform("nunique") == 1)
         if own[follow].nunique() > 1:

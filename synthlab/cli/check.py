@@ -91,7 +91,7 @@ def check(name: str, settings: Sequence[str]) -> Iterator[tuple[str, bool]]:
             try:
                 for law in measure_laws(config):
                     if law.field in ("", group) or group == "model":
-                        yield f"  {'holds' if law.holds else 'FAILS'}  {law.says} ({law.missed_by:.1e})", law.holds
+                        yield f"  {'holds' if law.holds else 'FAILS'}  {law.text} ({law.missed_by:.1e})", law.holds
             except Exception as error:  # a class of the user may raise anything
                 yield f"  FAILS  trains without an error ({format_error(error)})", False
     if not tried:

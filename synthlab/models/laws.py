@@ -19,7 +19,7 @@ from synthlab.models.language_model import LanguageModel, takes_shortcuts
 from synthlab.models.packing import ENDS
 from synthlab.models.reference import predict_prefixes
 from synthlab.models.transformer import Decoder, Transformer
-from synthlab.runs.sources import own_classes
+from synthlab.runs.sources import user_classes
 
 ROWS, LENGTH, CUT = 3, 20, 7  # sequences, their symbols, and the symbols that two of them share
 ROUNDING = 1e-4  # the largest difference that counts as rounding, relative to the largest output
@@ -33,7 +33,7 @@ class Law(NamedTuple):
     """A law in words, the config group it is about, and by how much it is missed, relative to the largest output."""
 
     field: str
-    says: str
+    text: str
     missed_by: float
     tolerance: float = ROUNDING
 
@@ -52,7 +52,7 @@ def check_laws(config: Any, measure: Callable[[], Iterable[Law]]) -> None:
     """
     values = config.model_dump()
     groups = {field: values[field] for field in PROBED if isinstance(values.get(field), dict)}
-    own = {field: next(own_classes({field: member}), None) for field, member in groups.items()}
+    own = {field: next(user_classes({field: member}), None) for field, member in groups.items()}
     if not any(own.values()):
         return
     key = json.dumps([groups, *map(values.get, ("family", "task", "train_length", "test_length"))], sort_keys=True)
@@ -70,7 +70,7 @@ def check_laws(config: Any, measure: Callable[[], Iterable[Law]]) -> None:
         blamed = own.get(law.field) or (own.get("model") if law.field == "encoding" else None)
         if blamed and not law.holds:
             place, name, _ = blamed
-            broken.append(f"{place}={name}: {BROKEN}: {law.says} (relative error {law.missed_by:.2g})")
+            broken.append(f"{place}={name}: {BROKEN}: {law.text} (relative error {law.missed_by:.2g})")
     if broken:
         raise InputError(*broken)
     _sound.add(key)
@@ -93,11 +93,11 @@ def measure_model(model: nn.Module, symbols: int, field: str = "encoding") -> It
         found = _measure(model, symbols)
         for parameter in model.parameters():
             parameter.add_(NOISE * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)))
-        for says, missed_by in _measure(model, symbols).items():
-            found[says] = max(found.get(says, 0.0), missed_by)
+        for text, missed_by in _measure(model, symbols).items():
+            found[text] = max(found.get(text, 0.0), missed_by)
     model.train(training)
     of = field if isinstance(model, Decoder) else "model"
-    yield from (Law(of, says, missed_by) for says, missed_by in found.items())
+    yield from (Law(of, text, missed_by) for text, missed_by in found.items())
 
 
 def _measure(model: nn.Module, symbols: int) -> dict[str, float]:
@@ -106,17 +106,17 @@ def _measure(model: nn.Module, symbols: int) -> dict[str, float]:
     if max(found.values(), default=0.0) > ROUNDING:
         with suppress(Exception):  # a class of the user may be written for single precision
             precise = _find_differences(deepcopy(model).double(), symbols)
-            found = {says: min(missed_by, precise.get(says, missed_by)) for says, missed_by in found.items()}
+            found = {text: min(missed_by, precise.get(text, missed_by)) for text, missed_by in found.items()}
     return found
 
 
 def _find_differences(model: nn.Module, symbols: int) -> dict[str, float]:
     found: dict[str, float] = {}
     try:
-        for says, expected, given in _compare(model, symbols):
+        for text, expected, given in _compare(model, symbols):
             missed_by = float((given - expected).abs().max() / expected.abs().max().clamp(min=1e-30))
             if missed_by == missed_by:
-                found[says] = max(found.get(says, 0.0), missed_by)
+                found[text] = max(found.get(text, 0.0), missed_by)
     except Exception:  # it may work in one layout and fail in another: a law that is broken in the one counts
         if max(found.values(), default=0.0) <= ROUNDING:
             raise
@@ -136,14 +136,14 @@ def _compare(model: nn.Module, symbols: int) -> Iterator[tuple[str, Tensor, Tens
     yield "a sequence has the outputs that it has without others beside it", model(x[:, :1], None), whole[:, :1]
     if isinstance(encoding, Encoding) and not encoding.packs:
         return  # it depends on the length of the text, or draws positions for each
-    says = "a prefix has the outputs that it has alone"
+    text = "a prefix has the outputs that it has alone"
     if not isinstance(model, Transformer):
-        yield says, model(x[..., :CUT], None)[:, :, :CUT], whole[:, :, :CUT]
+        yield text, model(x[..., :CUT], None)[:, :, :CUT], whole[:, :, :CUT]
     else:
         alone = predict_prefixes(model, x[0])[None]
-        yield says, alone, whole
+        yield text, alone, whole
         packed = model(x, torch.arange(length + ENDS).expand(1, ROWS, -1))  # without the table of unique tokens
-        yield says, alone, packed
+        yield text, alone, packed
     if takes_shortcuts(model):
         sizes = torch.tensor([[length, CUT, length]])
         ragged = cast(LanguageModel, model).without_padding(x, None, sizes)

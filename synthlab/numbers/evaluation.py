@@ -22,7 +22,7 @@ from synthlab.numbers.outrep import Chosen, OutRep, build_map, map_of
 from synthlab.numbers.run import NumbersRun
 from synthlab.numbers.tasks import INPUTS, TASKS, InputDistribution, NumberTask
 from synthlab.rng import gather, stream
-from synthlab.runs.sources import is_own
+from synthlab.runs.sources import is_user_class
 from synthlab.training.family import tabulate
 
 SEQUENCES = 4096  # of a constant's error: enough for a target variance within about 2 % of the true one
@@ -42,10 +42,10 @@ def evaluate_models(
     models, first, outrep = Members(ensemble, indices), configs[0], getattr(ensemble, "outrep", None)
     task, inputs = TASKS.build(first.task), INPUTS.build(first.inputs)
     # A user's code may expect a CPU.
-    device = "cpu" if is_own(first.task["name"]) or is_own(first.outrep["name"]) else models.device
+    device = "cpu" if is_user_class(first.task["name"]) or is_user_class(first.outrep["name"]) else models.device
     shape = first.evaluation.sequences, first.test_length
     generators = [stream(each.test_seed, "evaluation") for each in configs]
-    together = None if is_own(first.inputs["name"]) else gather(generators, device)
+    together = None if is_user_class(first.inputs["name"]) else gather(generators, device)
     if together is None:
         x = torch.stack([test_sequences(inputs, *shape, each.test_seed).to(device) for each in configs])  # M B L
     else:

@@ -24,7 +24,7 @@ from synthlab.numbers.tasks import INPUTS, TASKS
 from synthlab.numbers.trained import TrainedNumbers
 from synthlab.rng import stream
 from synthlab.runs.registry import Registry, complete_members
-from synthlab.runs.run import MOST_SEEDS, resolve
+from synthlab.runs.run import SEED_LIMIT, resolve
 from synthlab.storage.records import Record
 from synthlab.training.ensembles import plan_ensembles
 from synthlab.training.execution import execute_together, split_inexact
@@ -182,7 +182,7 @@ def candidate_runs(config: NumbersRun) -> list[NumbersRun]:
     own = {
         "train_length": shorter,
         "test_length": config.train_length,
-        "test_seed": MOST_SEEDS - 1 - config.data_seed,
+        "test_seed": SEED_LIMIT - 1 - config.data_seed,
     }
     shared = config.model_dump() | own
     return [cast(NumbersRun, resolve(shared | {"outrep": each})) for each in config.outrep["candidates"]]

@@ -15,7 +15,7 @@ from synthlab.numbers.outrep import Chosen, LearnedOutRep, map_of
 from synthlab.numbers.run import NumbersRun
 from synthlab.numbers.tasks import INPUTS, TASKS
 from synthlab.rng import gather, stream
-from synthlab.runs.sources import is_own
+from synthlab.runs.sources import is_user_class
 
 # Batches are sampled for up to STEPS steps and SYMBOLS symbols at once, since a call for each step would cost more than
 # the sampling. Changing either changes the examples of a seed.
@@ -94,9 +94,11 @@ class PrefixRegression:
         for indices in same.values():
             config = self.configs[indices[0]]
             outrep = None if self.learned is not None else map_of(self.model, indices[0], config)
-            of_user = is_own(config.task["name"]) or is_own(config.outrep["name"])
+            of_user = is_user_class(config.task["name"]) or is_user_class(config.outrep["name"])
             groups.append((indices, TASKS.build(config.task), outrep, of_user))
-        alike = not is_own(first.inputs["name"]) and all(config.inputs == first.inputs for config in self.configs)
+        alike = not is_user_class(first.inputs["name"]) and all(
+            config.inputs == first.inputs for config in self.configs
+        )
         together = gather(self.symbols, self.device) if alike else None
         while True:
             if together is not None:

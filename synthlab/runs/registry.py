@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar, cast, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from synthlab.errors import InputError, format_error
-from synthlab.runs.sources import HASH, hash_current_source, hash_source, is_own, list_classes, own_classes
+from synthlab.runs.sources import HASH, hash_current_source, hash_source, is_user_class, list_classes, user_classes
 
 Member = TypeVar("Member")
 Schema = TypeVar("Schema", bound=BaseModel)
@@ -74,12 +74,16 @@ class Registry(dict[str, type[Member]], Generic[Member]):
             if key in arguments and arguments[key] == _schema(made).model_fields[key].default:
                 del arguments[key]
         member = {"name": config["name"], **arguments}
-        return self.with_source(member, field or self.group) if is_own(config["name"]) else member
+        return self.with_source(member, field or self.group) if is_user_class(config["name"]) else member
 
     def with_source(self, member: dict[str, Any], field: str) -> dict[str, Any]:
         """Return a member with the hash of its source if its class is the user's."""
         name = member["name"]
-        return {**member, HASH: hash_current_source(field, name, self.find(name, field))} if is_own(name) else member
+        return (
+            {**member, HASH: hash_current_source(field, name, self.find(name, field))}
+            if is_user_class(name)
+            else member
+        )
 
     def build(self, config: Any, *args: Any, field: str | None = None) -> Member:
         """Return an instance of the class that ``config`` names. ``args`` are further arguments, such as sizes."""
@@ -224,6 +228,6 @@ def find_changed_classes(config: Mapping[str, Any]) -> list[str]:
     """
     return [
         f"{place}={name}"
-        for place, name, was in own_classes(config)
+        for place, name, was in user_classes(config)
         if hash_source(name.partition(":")[0], find_class(name, place)) != was
     ]

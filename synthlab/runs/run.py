@@ -46,8 +46,8 @@ Count = Annotated[int, Field(gt=0, le=10**6)]
 Length = Annotated[int, Field(gt=0, le=20_000)]
 Tokens = Annotated[int, Field(gt=0, le=10**9)]  # of an argument, such as a window, that allocates nothing
 OPTIMIZERS = ("adam", "adamw", "sgd")  # the lab's own; other names are classes of the user
-MOST_SEEDS = 2**63  # seeds are 0 or more and below this
-Seed = Annotated[int, Field(ge=0, lt=MOST_SEEDS)]
+SEED_LIMIT = 2**63  # seeds are 0 or more and below this
+Seed = Annotated[int, Field(ge=0, lt=SEED_LIMIT)]
 Steps = Annotated[int, Field(gt=0, lt=2**63)]
 FractionBelowOne = Annotated[float, Field(ge=0, lt=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
@@ -186,7 +186,7 @@ class Run(Settings, ABC):
         """
         given = {key: value for key, value in raw.items() if key not in BOOKKEEPING}
         seed = given.get("seed")
-        followed = seed if isinstance(seed, int) and 0 <= seed < MOST_SEEDS else 0  # a wrong seed is refused by itself
+        followed = seed if isinstance(seed, int) and 0 <= seed < SEED_LIMIT else 0  # a wrong seed is refused by itself
         seeds = {name: followed for name in cls.SEEDS[1:] if given.get(name) is None}
         return validate(cls, given | seeds, "")
 
@@ -263,7 +263,7 @@ class Run(Settings, ABC):
         return self.from_raw(self.model_dump() | {name: raw.get(name) for name in self.SEEDS})
 
     @classmethod
-    def follows(cls, raw: Mapping[str, Any]) -> bool:
+    def depends_on_seed(cls, raw: Mapping[str, Any]) -> bool:
         """Return True if the run that ``raw`` describes depends on ``seed``: it does not if all other seeds are set."""
         return len(cls.SEEDS) == 1 or any(raw.get(name) is None for name in cls.SEEDS)
 
@@ -273,7 +273,7 @@ class Run(Settings, ABC):
 
         All runs would then have the same numbers, which would look like no variance. ``given`` is the setting to name.
         """
-        if not cls.follows(raw):
+        if not cls.depends_on_seed(raw):
             raise InputError(
                 f"{given}: has no effect, because {', '.join(cls.SEEDS[1:])} are all set; leave one of them out"
             )

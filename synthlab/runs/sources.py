@@ -37,12 +37,12 @@ class Sourced:
             _defined[cls] = _hash_files([cls.__module__])
 
 
-def is_own(name: Any) -> bool:
+def is_user_class(name: Any) -> bool:
     """Return True if ``name`` is a class of the user, ``package.module:Class``."""
-    return isinstance(name, str) and ":" in name and not is_labs(name.partition(":")[0])
+    return isinstance(name, str) and ":" in name and not is_lab_module(name.partition(":")[0])
 
 
-def is_labs(module: str) -> bool:
+def is_lab_module(module: str) -> bool:
     """Return True if a module is the lab's or torch's, by the place of its package where names may be the user's."""
     package = module.partition(".")[0]
     if package not in ("experiments", "theory", "classroom"):
@@ -106,12 +106,12 @@ def _drop_layout(source: str) -> str:
         return source
 
 
-def own_classes(config: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None]]:
+def user_classes(config: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None]]:
     """Yield the place, the name and the recorded hash of each class of the user in a run's plain ``config``.
 
     The place is the setting that names the class, such as ``encoding`` or ``protocol.optimizer``.
     """
-    return (each for each in list_classes(config) if is_own(each[1]))
+    return (each for each in list_classes(config) if is_user_class(each[1]))
 
 
 def list_classes(config: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, str, str | None]]:
@@ -138,7 +138,7 @@ def note_user_classes(*configs: Mapping[str, Any]) -> Generator[None]:
         raise
     except Exception as error:
         modules = {frame.f_globals.get("__name__") for frame, _ in walk_tb(error.__traceback__)}
-        named = {f"{place}={name}": name.partition(":")[0] for each in configs for place, name, _ in own_classes(each)}
+        named = {f"{place}={name}": name.partition(":")[0] for each in configs for place, name, _ in user_classes(each)}
         if named and not hasattr(error, "__notes__"):
             running = [setting for setting, module in named.items() if module in modules]
             error.add_note(", ".join(running or named))
@@ -154,4 +154,4 @@ def format_user_traceback(error: BaseException) -> list[str]:
 
 
 def _is_library(module: str) -> bool:
-    return is_labs(module) or module.partition(".")[0] in ("hydra", "__main__")
+    return is_lab_module(module) or module.partition(".")[0] in ("hydra", "__main__")

@@ -18,7 +18,7 @@ from synthlab.models.encodings.base import Encoding, encoding_of
 from synthlab.models.layers import Members
 from synthlab.positions.samplers import PositionSampler
 from synthlab.rng import stream
-from synthlab.runs.sources import is_own
+from synthlab.runs.sources import is_user_class
 from synthlab.sequences.positions import POSITIONS, find_positions
 from synthlab.sequences.run import METRICS, SequencesRun, horizon_of
 from synthlab.sequences.task import Batch, SequenceTask
@@ -74,7 +74,7 @@ def evaluate_models(
     first, models = configs[0], Members(ensemble, indices)
     places = [stream(each.test_seed, "evaluation_positions") for each in configs]
     # What the code of a user's task makes is on a CPU.
-    device = "cpu" if is_own(first.task["name"]) else models.device
+    device = "cpu" if is_user_class(first.task["name"]) else models.device
     settings = {"places": places, "device": device, "sampler": POSITIONS.build(first.positions)}
     score = partial(score_examples, models, encoding_of(ensemble), TASKS.build(first.tested_task), **settings)
     return [(metrics, by_bin(metrics, outputs, first)) for metrics, outputs in score_lengths(score, configs)]

@@ -139,7 +139,7 @@ class Store:
         """Return those of the runs ``asked`` that have been recorded, with their weights if these are saved."""
         return {*self.find(asked)} if self.save is None else {each.config.id for each in self.read_all(asked)}
 
-    def holds(self, config: Run) -> bool:
+    def is_recorded(self, config: Run) -> bool:
         """Return True if this run has been recorded, with its weights if these are saved."""
         return bool(self.recorded([config.id]))
 

@@ -100,7 +100,7 @@ def cost_lines(plans: Sequence[Plan], store: Store, workers: int) -> list[str]:
         if (seconds := plan.study.seconds_of(key))
         for cell in cells
         for config in cell.configs
-        if not store.holds(config)
+        if not store.is_recorded(config)
     }
     hours = sum(missing.values()) / 3600
     told = f"runs to train: {len(missing)}, about {hours:.2g} hours on one core, {hours / workers:.2g} on {workers}"
@@ -120,7 +120,7 @@ def write_results(
         study, name = plan.study, plan.name
         evidence = study.evidence(plan, records)
         results = study.results(plan, records, evidence)
-        judged = judge(paper.claims.values(), plan.figure, study.grounds(evidence, study.count_trained(plan)))
+        judged = judge(paper.claims.values(), plan.figure, study.claim_data(evidence, study.count_trained(plan)))
         tables = {**results.tables, **({"claims": add_statements(judged)} if judged else {})}
         written = save_sheet(folder, name, study.title, list(results.panels.values()))
         for key, panel in results.panels.items():

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 import pandas as pd
 from pydantic import Field, PositiveFloat
 
-from synthlab.analysis.plotting import Drawn
+from synthlab.analysis.plotting import DataPanel
 from synthlab.analysis.series import Settings
 from synthlab.errors import InputError
 from synthlab.runs.registry import Registry, describe_unknown
@@ -15,7 +15,7 @@ from synthlab.studies.evidence import Evidence, describe_left_out
 from synthlab.studies.grids import Grid, NameOrMember, OneOrMore, Values
 from synthlab.studies.plots import PLOTS, Plot, Series
 from synthlab.studies.study import Results, Study
-from synthlab.studies.verdicts import Grounds
+from synthlab.studies.verdicts import ClaimData
 
 Varied = Annotated[dict[str, Values], Field(min_length=1)]
 
@@ -74,8 +74,8 @@ class Figure(Study):
             found[key] = Evidence(series, levels if self.fit else None)
         return found
 
-    def grounds(self, evidence, trained):
-        return [Grounds(panel.claims, evidence[key], evidence[key].fitting()) for key, panel in self.panels.items()]
+    def claim_data(self, evidence, trained):
+        return [ClaimData(panel.claims, evidence[key], evidence[key].fitting()) for key, panel in self.panels.items()]
 
     def results(self, plan, records, evidence):
         panels = {}
@@ -86,7 +86,9 @@ class Figure(Study):
             plot = self.plots.build(panel.plot)
             drawn = draw_data(panel, plot, found, plan.overrides)
             names = plot.settings([series for _, series in found])
-            panels[key] = Drawn(panel.title, plot, drawn, {name: panel.describe(each) for name, each in names.items()})
+            panels[key] = DataPanel(
+                panel.title, plot, drawn, {name: panel.describe(each) for name, each in names.items()}
+            )
         return Results(panels)
 
 

@@ -143,7 +143,7 @@ class Grid(BaseModel):
                 settings = self._settings(arm, chosen, tuned)
                 raw = overrides.compose(field, settings, task)
                 config = resolve(raw if own is None else raw | {"family": own.model_fields["family"].default})
-                runs = seeds if config.follows(raw) else seeds[:1]
+                runs = seeds if config.depends_on_seed(raw) else seeds[:1]
                 candidates[" ".join(to_overrides(tuned))] = [config.with_seeds(raw | {"seed": seed}) for seed in runs]
             found.append(Cell(arm, chosen, candidates))
         ids = [config.id for cell in found for config in cell.configs]

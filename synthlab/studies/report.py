@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from omegaconf import OmegaConf
 
-from synthlab.analysis.tables import follows_seed
+from synthlab.analysis.tables import equals_seed
 from synthlab.storage.files import write_whole
 from synthlab.storage.records import Record
 from synthlab.studies.checks import NO_WORD, Check
@@ -233,7 +233,7 @@ def _rows(verdict: Verdict) -> list[dict[str, Any]]:
 def _settings(records: Sequence[Record]) -> list[tuple[str, str]]:
     """Return the settings that all runs share."""
     flat = pd.DataFrame([record.settings() for record in records])
-    flat = flat.drop(columns=["seed", *(name for name in flat if follows_seed(flat, str(name)))]).map(str)
+    flat = flat.drop(columns=["seed", *(name for name in flat if equals_seed(flat, str(name)))]).map(str)
     shared = flat.loc[:, (flat.nunique() == 1) & (flat.iloc[0] != "nan")]
     return [(str(key), value) for key, value in shared.iloc[0].items()]
 

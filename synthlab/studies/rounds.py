@@ -11,13 +11,13 @@ same setting remains the best.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from synthlab.output import tell
+from synthlab.output import print_err
 from synthlab.runs.run import Run
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
 from synthlab.studies.grids import Cell
 from synthlab.studies.study import AUTO, LOOKS, Plan
-from synthlab.studies.verdicts import Claim, Grounds, judge
+from synthlab.studies.verdicts import Claim, ClaimData, judge
 from synthlab.sweeps.sweep import ensure, require_recorded
 from synthlab.sweeps.trackers import Tracker
 
@@ -39,7 +39,7 @@ def find_undecided(
         evidence = plan.study.evidence(plan, records)
         for key, grid in plan.study.grids.items():
             by_label = {cell.label: cell for cell in plan.cells[key]}
-            for verdict in judge(claims.values(), plan.figure, [Grounds(grid.claims, evidence[key])]):
+            for verdict in judge(claims.values(), plan.figure, [ClaimData(grid.claims, evidence[key])]):
                 for check in verdict.open_checks:
                     about = [by_label[name] for name in check.series or by_label] if check.estimate is None else []
                     found.append(Open(verdict.claim.name, f"{plan.name}{key}", about))
@@ -95,8 +95,8 @@ class StudyRuns(NamedTuple):
         if self.replot:
             return {key: self.store.read(key) for key in by_id}
         if why:
-            missing = sum(not self.store.holds(config) for config in by_id.values())
-            tell(f"seeds={AUTO}: {why}; runs to train: {missing}")
+            missing = sum(not self.store.is_recorded(config) for config in by_id.values())
+            print_err(f"seeds={AUTO}: {why}; runs to train: {missing}")
         found = ensure(list(by_id.values()), self.store, self.workers, device=self.device, tracker=self.tracker)
         return {record.config.id: record for record in found}
 

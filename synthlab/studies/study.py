@@ -10,17 +10,17 @@ import pandas as pd
 from matplotlib.figure import Figure
 from pydantic import BaseModel, Field, PlainValidator
 
-from synthlab.analysis.plotting import Drawn
+from synthlab.analysis.plotting import DataPanel
 from synthlab.errors import InputError, RunsFailed
 from synthlab.runs.registry import STRICT, validate
-from synthlab.runs.run import MOST_SEEDS, Run
+from synthlab.runs.run import SEED_LIMIT, Run
 from synthlab.storage.records import Record
 from synthlab.studies.evidence import fitting_of
 from synthlab.studies.grids import Cell, Grid, check_claims
 from synthlab.studies.intervals import FIRST
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.report import About, NumbersTable
-from synthlab.studies.verdicts import Claim, Grounds
+from synthlab.studies.verdicts import Claim, ClaimData
 
 AUTO = "auto"
 LOOKS = (FIRST, 10, 15, 20)  # seeds of a series under ``auto``: five, then more if a check is undecided
@@ -40,7 +40,7 @@ Seeds = Annotated[int | Literal["auto"], PlainValidator(_check_seeds)]
 class Results(NamedTuple):
     """The results of a study: panels, by key; further tables, by name; the ``numbers`` that readers see first."""
 
-    panels: Mapping[str, Drawn]
+    panels: Mapping[str, DataPanel]
     tables: Mapping[str, pd.DataFrame] = {}
     numbers: NumbersTable | None = None
 
@@ -121,13 +121,13 @@ class Study(BaseModel, ABC):
         """Return, for each grid, how many runs count: those of one setting of each cell."""
         return {key: sum(cell.seeds for cell in cells) for key, cells in plan.cells.items()}
 
-    def grounds(self, evidence: Mapping[str, Any], trained: Mapping[str, int]) -> list[Grounds]:
+    def claim_data(self, evidence: Mapping[str, Any], trained: Mapping[str, int]) -> list[ClaimData]:
         """Return the data that claims are judged on: the ``evidence`` of each grid, here a table of runs.
 
         Those that fit are counted among the number ``trained``.
         """
         return [
-            Grounds(grid.claims, evidence[key], fitting_of(evidence[key], trained[key]))
+            ClaimData(grid.claims, evidence[key], fitting_of(evidence[key], trained[key]))
             for key, grid in self.grids.items()
         ]
 
@@ -169,8 +169,8 @@ class Study(BaseModel, ABC):
         asked = {key: seeds or self.seeds_of(key) for key in self.grids}
         counts = {key: number if isinstance(number, int) else LOOKS[0] for key, number in asked.items()}
         most = max(*counts.values(), LOOKS[-1] if auto else 0)
-        if first_seed + most > MOST_SEEDS:
-            raise InputError(f"first_seed={first_seed}: must be at most {MOST_SEEDS - most}, for {most} seeds")
+        if first_seed + most > SEED_LIMIT:
+            raise InputError(f"first_seed={first_seed}: must be at most {SEED_LIMIT - most}, for {most} seeds")
         for key, grid in self.grids.items():
             place, numbers = self.place(field, key), range(first_seed, first_seed + counts[key])
             cells[key] = grid.cells(place, overrides, numbers, self.task, self.run_class)

@@ -70,7 +70,7 @@ class Claims(dict[str, Claim[Given]]):
         return register
 
 
-class Grounds(NamedTuple):
+class ClaimData(NamedTuple):
     """The data that the ``claims`` of a grid, by id, are judged on.
 
     ``fitting`` is None if the study does not define which runs fit.
@@ -126,14 +126,14 @@ def count_answers(answers: Sequence[str]) -> str:
     return ", ".join(told)
 
 
-def judge(claims: Iterable[Claim[Any]], figure: str, grids: Sequence[Grounds]) -> list[Verdict]:
+def judge(claims: Iterable[Claim[Any]], figure: str, grids: Sequence[ClaimData]) -> list[Verdict]:
     """Return the verdicts on those ``claims`` that the grids of ``figure`` test."""
     verdicts = []
     for claim in claims:
-        grounds = [grid for grid in grids if claim.id in grid.claims]
-        verdict = _verdict(claim, figure, [grid.given for grid in grounds])
+        claim_data = [grid for grid in grids if claim.id in grid.claims]
+        verdict = _verdict(claim, figure, [grid.given for grid in claim_data])
         if verdict.checks or verdict.missing:
-            verdicts.append(verdict._replace(fit=_fit(claim, figure, [grid.fitting for grid in grounds])))
+            verdicts.append(verdict._replace(fit=_fit(claim, figure, [grid.fitting for grid in claim_data])))
     return verdicts
 
 

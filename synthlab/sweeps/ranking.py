@@ -10,7 +10,7 @@ from synthlab.analysis.conditions import to_text
 from synthlab.analysis.printing import chance_of
 from synthlab.analysis.tables import find_varying, mark_equal_seeds, run_row
 from synthlab.runs.run import run_type
-from synthlab.runs.sources import own_classes
+from synthlab.runs.sources import user_classes
 from synthlab.storage.records import Failure, Record, flatten
 
 BEST, WORST, FAILED = 10, 5, 10  # number of lines of each in the summary; the files have all
@@ -94,7 +94,7 @@ def failure_lines(failures: Mapping[str, Failure], results: str, asked: int) -> 
     for failure, run in list(zip(failures.values(), settings, strict=True))[:FAILED]:
         words = [f"{name}={to_text(run[name])}" for name in columns if name in run]
         lines.append(f"  {failure.config.id} {' '.join(words)}: {failure.error}")
-        if asked == 1 and any(own_classes(failure.config.model_dump())):
+        if asked == 1 and any(user_classes(failure.config.model_dump())):
             lines += failure.traceback.splitlines()
     if len(failures) > FAILED:
         lines.append(f"  and {len(failures) - FAILED} more")

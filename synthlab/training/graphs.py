@@ -21,8 +21,8 @@ import torch
 from torch import Tensor, nn
 
 from synthlab.errors import format_error
-from synthlab.output import tell
-from synthlab.runs.sources import is_labs
+from synthlab.output import print_err
+from synthlab.runs.sources import is_lab_module
 
 WARM = 3  # steps of a shape before it is captured: the first ones make what later ones use again
 AHEAD = 64  # steps whose inputs are drawn ahead
@@ -89,7 +89,7 @@ class Replayed:
                 compiled(*inputs).sum().backward()
             self.compute = compiled
         except Exception as error:  # for one, there is no C compiler
-            tell(f"device=cuda: trains without compiling, and so slower ({format_error(error)})")
+            print_err(f"device=cuda: trains without compiling, and so slower ({format_error(error)})")
 
     def _capture(self, key: tuple[Any, ...], inputs: Inputs) -> bool:
         """Capture the step for inputs of one shape, without taking it; return False if it cannot be."""
@@ -103,7 +103,7 @@ class Replayed:
         except Exception as error:
             self.captures = False
             torch.cuda.synchronize()
-            tell(f"device=cuda: trains without a CUDA graph, and so slower ({format_error(error)})")
+            print_err(f"device=cuda: trains without a CUDA graph, and so slower ({format_error(error)})")
             return False
         self.graphs[key] = _Graph(graph, [each for each in held if each is not None], losses)
         return True
@@ -145,7 +145,7 @@ def replay(objective: Replayable, update: Callable[[Tensor], Tensor], work: int)
     Another thread draws the inputs of up to ``AHEAD`` steps while the GPU computes, so more than there are steps.
     """
     # A graph would run the Python code of a user's class only once.
-    lab = all(is_labs(type(module).__module__) for module in objective.model.modules())
+    lab = all(is_lab_module(type(module).__module__) for module in objective.model.modules())
     replayed = Replayed(objective, update, work)
     take = replayed if objective.is_static and lab else replayed.step
     drawn: Queue[tuple[Inputs, torch.cuda.Event] | Exception] = Queue(AHEAD)

@@ -6,7 +6,7 @@ import pytest
 from experiments.chomsky.claims import CLAIMS, LEVEL
 from experiments.chomsky.scores import best, by_arm, by_task, find_pairs, gain, score_runs
 from experiments.sequences.published import RANGE
-from synthlab.studies.verdicts import Grounds, Verdict, judge
+from synthlab.studies.verdicts import ClaimData, Verdict, judge
 
 
 def runs(found: dict[str, dict[str, list[float]]]) -> pd.DataFrame:
@@ -24,7 +24,7 @@ def runs(found: dict[str, dict[str, list[float]]]) -> pd.DataFrame:
 
 
 def judged(claim: str, *tables: pd.DataFrame) -> Verdict:
-    (verdict,) = judge([CLAIMS[claim]], "by hand", [Grounds([claim], table) for table in tables])
+    (verdict,) = judge([CLAIMS[claim]], "by hand", [ClaimData([claim], table) for table in tables])
     return verdict
 
 

@@ -12,7 +12,7 @@ from synthlab.numbers.outrep import OUTREPS
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence, NoEvidence
 from synthlab.studies.intervals import ConfidenceInterval, GroupEstimate
-from synthlab.studies.verdicts import Grounds, Verdict, judge
+from synthlab.studies.verdicts import ClaimData, Verdict, judge
 
 LENGTHS = np.arange(1, 51)
 BEYOND = np.maximum(LENGTHS - 10, 0)
@@ -32,7 +32,7 @@ def made(errors, seeds=10, losses=(0.1, 0.0001), **changed):
 
 
 def verdict(claim: str, **series) -> Verdict:
-    [found] = judge(CLAIMS.values(), "Figure 1", [Grounds([claim], Evidence(series))])
+    [found] = judge(CLAIMS.values(), "Figure 1", [ClaimData([claim], Evidence(series))])
     return found
 
 

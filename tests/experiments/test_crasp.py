@@ -7,7 +7,7 @@ from experiments.crasp.claims import CLAIMS, LEVEL
 from experiments.crasp.paper import PAPER, Crasp
 from experiments.sequences.published import RANGE, join_published, read_published
 from support.figures import studies
-from synthlab.studies.verdicts import Grounds, Verdict, judge
+from synthlab.studies.verdicts import ClaimData, Verdict, judge
 
 NUMBERS = read_published(Crasp.numbers)
 
@@ -31,7 +31,7 @@ def rows(errors: dict[str, dict[int, list[float]]], task="copy") -> pd.DataFrame
 
 
 def judged(claim: str, *tables: pd.DataFrame) -> Verdict:
-    (verdict,) = judge([CLAIMS[claim]], "by hand", [Grounds([claim], table) for table in tables])
+    (verdict,) = judge([CLAIMS[claim]], "by hand", [ClaimData([claim], table) for table in tables])
     return verdict
 
 

@@ -10,7 +10,7 @@ from experiments.long_short_alignment.drawn_encodings.draw import FAMILIES, draw
 from experiments.long_short_alignment.paper import PAPER
 from support.figures import studies
 from synthlab.studies.overrides import Overrides
-from synthlab.studies.verdicts import Grounds, judge
+from synthlab.studies.verdicts import ClaimData, judge
 
 
 def test_the_draw_has_all_families_at_both_scales():
@@ -66,8 +66,8 @@ def test_a_page_has_ranks_within_families_too():
 
 def test_claims_by_hand():
     def answers(sce: float, loss: float) -> list[list[str]]:
-        grounds = [Grounds(["E1", "E2"], drawn(sce, loss))]
-        verdicts = judge([CLAIMS["E1"], CLAIMS["E2"]], "by hand", grounds)
+        claim_data = [ClaimData(["E1", "E2"], drawn(sce, loss))]
+        verdicts = judge([CLAIMS["E1"], CLAIMS["E2"]], "by hand", claim_data)
         estimate = verdicts[0].checks[0].estimate
         assert estimate is not None
         assert (estimate.number, estimate.of) == (24, "encodings")

@@ -11,7 +11,7 @@ from experiments.output_alignment.heads import Heads
 from experiments.output_alignment.paper import PAPER
 from support.figures import FIGURES, studies
 from support.hasty import hastily
-from synthlab.analysis.plotting import Drawn, save_sheet
+from synthlab.analysis.plotting import DataPanel, save_sheet
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
 from synthlab.studies.overrides import Overrides
@@ -52,7 +52,7 @@ def test_every_figure_is_drawn_again_from_its_csvs(invoke, hasty, tmp_path, name
         for key, panel in found.panels.items():
             plot, table = found.plots.build(panel.plot), pd.read_csv(drawn / f"{figure}{key}.csv")
             series = plot.settings([Series(cell.settings, cell.find_best(records)[1]) for cell in plan.cells[key]])
-            panels.append(Drawn(panel.title, plot, table, series))
+            panels.append(DataPanel(panel.title, plot, table, series))
         for path in save_sheet(tmp_path, figure, found.title, panels):
             assert path.read_bytes() == (drawn / path.name).read_bytes()
 

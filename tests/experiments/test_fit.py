@@ -50,11 +50,11 @@ def test_numbers_over_runs_that_fit():
     drawn = results.panels["loss_4x"].data.set_index("arm")
     assert drawn.loc["alpha 0.1", ["seeds", "fit"]].tolist() == [2, 1]
     assert drawn.loc["alpha 0.1", "median_fit"] == pytest.approx(0)
-    [grounds] = plan.study.grounds(evidence, plan.study.count_trained(plan))
-    fitting = grounds.fitting
+    [claim_data] = plan.study.claim_data(evidence, plan.study.count_trained(plan))
+    fitting = claim_data.fitting
     assert fitting is not None
     assert (fitting.runs, fitting.finished, fitting.fit) == (6, 5, 2)
-    assert (set(fitting.given["seed"]), set(grounds.given["seed"])) == ({0}, {0, 1, 2})
+    assert (set(fitting.given["seed"]), set(claim_data.given["seed"])) == ({0}, {0, 1, 2})
 
 
 def test_models_less_the_mean_of_those_that_fit():

@@ -16,7 +16,7 @@ from experiments.sequences.ranks import (
     score_beyond,
     score_published,
 )
-from synthlab.studies.verdicts import Grounds, Verdict, judge
+from synthlab.studies.verdicts import ClaimData, Verdict, judge
 
 NUMBERS = read_published(Nope.numbers)
 ARMS = ["nope", "t5", "alibi", "partial_rope", "sinusoidal"]
@@ -36,7 +36,7 @@ def rows(exact: dict[str, list[float]], task="copy", seeds=5) -> pd.DataFrame:
 
 
 def judged(claim: str, *tables: pd.DataFrame) -> Verdict:
-    (verdict,) = judge([CLAIMS[claim]], "by hand", [Grounds([claim], table) for table in tables])
+    (verdict,) = judge([CLAIMS[claim]], "by hand", [ClaimData([claim], table) for table in tables])
     return verdict
 
 

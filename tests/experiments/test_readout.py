@@ -20,7 +20,7 @@ from synthlab.models.unique_tokens import TokenTable
 from synthlab.rng import stream
 from synthlab.storage.records import Record
 from synthlab.studies.evidence import Evidence
-from synthlab.studies.verdicts import Grounds, judge
+from synthlab.studies.verdicts import ClaimData, judge
 
 EACH = ("bos", "both", "own", "none")
 POWERS = (-3.0, -2.0, -1.0, -0.5, -0.25)
@@ -114,8 +114,8 @@ def test_the_best_power_is_where_a_parabola_is_least(best):
 
 def verdicts(*series: dict[str, list]) -> dict[str, str]:
     """The word on each claim."""
-    grounds = Grounds(list(CLAIMS), evidence_of(**{name: runs for each in series for name, runs in each.items()}))
-    return {verdict.claim.id: verdict.word for verdict in judge(CLAIMS.values(), "readout", [grounds])}
+    claim_data = ClaimData(list(CLAIMS), evidence_of(**{name: runs for each in series for name, runs in each.items()}))
+    return {verdict.claim.id: verdict.word for verdict in judge(CLAIMS.values(), "readout", [claim_data])}
 
 
 def test_the_account_and_what_is_none():

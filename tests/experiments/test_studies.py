@@ -18,7 +18,7 @@ from support.figures import studies
 from support.hasty import hastily
 from synthlab.language.run import LanguageRun
 from synthlab.studies.evidence import NoEvidence
-from synthlab.studies.verdicts import Grounds, Verdict, judge
+from synthlab.studies.verdicts import ClaimData, Verdict, judge
 from synthlab.training.execution import execute
 
 EVERY: dict[str, AlignmentStudy] = {
@@ -37,7 +37,7 @@ def left_open(study: AlignmentStudy) -> list[str]:
 
 
 def judged(study: str, runs: pd.DataFrame) -> list[Verdict]:
-    return judge(CLAIMS.values(), "by hand", [Grounds(EVERY[study].claims, runs)])
+    return judge(CLAIMS.values(), "by hand", [ClaimData(EVERY[study].claims, runs)])
 
 
 @pytest.fixture

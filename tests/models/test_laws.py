@@ -116,6 +116,6 @@ def test_laws_of_a_map_by_hand():
     made = OUTREPS.build({"name": "rsqrt", "shift": 1.0})
     inverse, way, image = measure_map(made, torch.tensor([3.0, 0.0]))
     assert max(inverse.missed_by, way.missed_by, image.missed_by) < 1e-12
-    assert (way.says, way.holds) == ("f decreases strictly over the task's targets", True)
+    assert (way.text, way.holds) == ("f decreases strictly over the task's targets", True)
     made.shift = -1.0  # 1/sqrt(-1) is no number
     assert next(law.missed_by for law in measure_map(made, torch.tensor([3.0, 0.0]))) == 1.0

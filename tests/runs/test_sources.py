@@ -14,7 +14,7 @@ from synthlab.analysis.tables import label_series
 from synthlab.errors import InputError
 from synthlab.runs.composition import compose, to_overrides
 from synthlab.runs.run import resolve
-from synthlab.runs.sources import hash_source, own_classes
+from synthlab.runs.sources import hash_source, user_classes
 from synthlab.storage.store import Store
 from synthlab.sweeps.workers import train_and_record
 
@@ -104,7 +104,7 @@ def test_a_class_that_changes_between_a_sweeps_start_and_its_training_fails_ther
     config, store = resolve(compose([*to_overrides(QUICK | OWN)])), Store(tmp_path / "results")
     edit(CLASS.format(slope=0.9))  # what a worker imports
     train_and_record([config], store)
-    assert not store.holds(config)
+    assert not store.is_recorded(config)
     assert "encoding=mine_edited:Slope: its source changed during the sweep" in str(store.read_failure(config.id))
 
 
@@ -122,10 +122,10 @@ def test_a_class_within_another_member_counts_and_the_labs_own_and_torchs_do_not
     edit(CLASS.format(slope=0.1) + MAP)
     raw = compose(["encoding=randomized", "encoding@encoding.inner=rope", "outrep=chosen", "task=length"])
     raw["protocol"]["optimizer"] = "torch.optim:RMSprop"
-    assert list(own_classes(resolve(raw).model_dump())) == []
+    assert list(user_classes(resolve(raw).model_dump())) == []
     raw["encoding"]["inner"] = {"name": "mine_edited:Slope"}
     raw["outrep"]["candidates"] = [{"name": "identity", "shift": None}, {"name": "mine_edited:Half", "shift": None}]
-    assert [place for place, *_ in own_classes(resolve(raw).model_dump())] == ["encoding.inner", "outrep.candidates"]
+    assert [place for place, *_ in user_classes(resolve(raw).model_dump())] == ["encoding.inner", "outrep.candidates"]
 
 
 def test_the_file_that_names_a_class_counts_beside_the_one_that_defines_it(edit):

@@ -92,7 +92,7 @@ def test_records_come_back_as_they_were_each_once(store):
     two = [each.config.id for each in kept[:2]]
     assert {each.config.id for each in store.read_all([*two, "0" * 16])} == {*two}
     assert len(list(store.read_all())) == 5
-    assert not store.holds(CONFIG.with_seeds({"seed": 7}))
+    assert not store.is_recorded(CONFIG.with_seeds({"seed": 7}))
     with pytest.raises(InputError, match="there is no such record: 0123456789abcdef"):
         store.read("0123456789abcdef")
 

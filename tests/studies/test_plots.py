@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from experiments.output_alignment.figures import NumberFigure
 from support import records
 from support.records import record
-from synthlab.analysis.plotting import Drawn
+from synthlab.analysis.plotting import DataPanel
 from synthlab.studies.plots import Series
 
 PLOTS = NumberFigure.plots
@@ -29,7 +29,7 @@ def named(name: str) -> dict:
 def axes_of(plot, series, drawn):
     axes = Figure().add_subplot()
     data = drawn.assign(metric="mse", train_length=10, overrides="", left_out="")
-    Drawn("x", plot, data, plot.settings(series)).draw(axes)
+    DataPanel("x", plot, data, plot.settings(series)).draw(axes)
     return axes
 
 

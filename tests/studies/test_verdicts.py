@@ -9,7 +9,7 @@ from support.records import record
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence
 from synthlab.studies.intervals import ConfidenceInterval, GroupEstimate
-from synthlab.studies.verdicts import Claims, Fit, Grounds, Verdict, count_answers, judge
+from synthlab.studies.verdicts import ClaimData, Claims, Fit, Verdict, count_answers, judge
 
 
 def check(values, **how) -> Check:
@@ -97,7 +97,7 @@ def trained(seed: int, loss: float, error: float):
 
 def fit_of(levels, **series) -> Fit | None:
     evidence = Evidence(series, levels)
-    [verdict] = judge(SMALL.values(), "Figure 1", [Grounds(["small"], evidence, evidence.fitting())])
+    [verdict] = judge(SMALL.values(), "Figure 1", [ClaimData(["small"], evidence, evidence.fitting())])
     return verdict.fit
 
 
@@ -115,6 +115,6 @@ def test_verdicts_on_runs_that_fit():
 def test_runs_of_several_panels_are_counted_together():
     first, second = (Evidence({"a": [trained(seed, 0.1, 0.5)]}, {"a": level}) for seed, level in ((0, 0.1), (1, 0.01)))
     claims = (["small"], ["small"], [])
-    grounds = [Grounds(names, each, each.fitting()) for names, each in zip(claims, (first, second, first), strict=True)]
-    [verdict] = judge(SMALL.values(), "Figure 1", grounds)
+    data = [ClaimData(names, each, each.fitting()) for names, each in zip(claims, (first, second, first), strict=True)]
+    [verdict] = judge(SMALL.values(), "Figure 1", data)
     assert verdict.fit == Fit(2, 0, 1, "not tested")

@@ -14,7 +14,7 @@ def hastily(change: Callable[[Run, dict[str, Any]], None]) -> Callable[..., Reco
     steps on small batches. ``change`` alters further settings of a run, in place."""
 
     def ensure(configs, store, workers, device, tracker):
-        for config in {config.id: config for config in configs if not store.holds(config)}.values():
+        for config in {config.id: config for config in configs if not store.is_recorded(config)}.values():
             quick = config.model_dump()
             quick["protocol"] |= {"steps": 2, "batch": 2, "record_every": 1}
             change(config, quick)

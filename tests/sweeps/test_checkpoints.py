@@ -164,13 +164,13 @@ def test_weights_join_a_record_with_the_same_numbers_and_no_other(tmp_path):
     store = Store(tmp_path, save="weights")
     kept = record()
     store.write(kept)
-    assert not store.holds(kept.config)
+    assert not store.is_recorded(kept.config)
     for other in (with_weights(record(scale=1 + 1e-15), made_weights(1)), record(diverged_at=3)):
         store.write(other)
         assert "trained again for its weights, it gives other numbers" in str(store.read_failure(kept.config.id))
-        assert not store.holds(kept.config)
+        assert not store.is_recorded(kept.config)
     store.write(replace(with_weights(kept, made_weights(1)), environment={"torch": "3"}))
-    assert store.holds(kept.config)
+    assert store.is_recorded(kept.config)
     found = store.read(kept.config.id)
     assert (final_weights(found), found.environment) == (as_lists(made_weights(1)), kept.environment)
     store.write(with_weights(kept, made_weights(2)))  # it stays as it is
@@ -196,5 +196,5 @@ def test_a_run_that_gives_other_numbers_fails_and_costs_no_other_its_weights(tmp
         RunsFailed, match=f"{configs[0].id} seed=0: trained again for its weights, it gives other numbers"
     ):
         ensure(configs, Store(tmp_path, "weights"), progress=False)
-    assert [Store(tmp_path, "weights").holds(each) for each in configs] == [False, True, True]
+    assert [Store(tmp_path, "weights").is_recorded(each) for each in configs] == [False, True, True]
     assert ensure(configs[:1], Store(tmp_path), progress=False)[0].metrics.equals(record().metrics)

@@ -21,7 +21,7 @@ from experiments.long_short_alignment.run_table import (
     scalar_table,
 )
 from experiments.long_short_alignment.scalar import ScalarRun
-from synthlab.analysis.plotting import Drawn
+from synthlab.analysis.plotting import DataPanel
 from synthlab.numbers.evaluation import constant_loss
 from synthlab.studies.evidence import final_loss
 from synthlab.studies.study import Rows
@@ -53,7 +53,7 @@ class OverEncodings(OverModels):
     def panels(self, runs, records):
         y = self.outcomes[0]
         return {
-            f"{task}_{x}": Drawn(
+            f"{task}_{x}": DataPanel(
                 f"{task}: {LABELS.get(x, x)}",
                 Scatter(x, y, {x: LABELS.get(x, x), y: LABELS.get(y, y)}, "encodings"),
                 units[["series", "encoding", x, y]].assign(seed=range(len(units))),  # each has several of its own

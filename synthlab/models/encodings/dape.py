@@ -7,13 +7,13 @@ from pydantic import Field
 from torch.nn import functional as F
 
 from synthlab.errors import InputError
-from synthlab.models.encodings.around import Around
 from synthlab.models.encodings.base import Dims
+from synthlab.models.encodings.wrapper import EncodingWrapper
 from synthlab.models.layers import ensemble_parameter
 from synthlab.styles import DASHDOT, KHAKI, Style
 
 
-class DAPE(Around):
+class DAPE(EncodingWrapper):
     """Data-adaptive positions: an MLP adds to the logits of all heads what it makes of them and of their biases.
 
     Source: Zheng et al., 2024, arXiv 2405.14722. With products A = q . k / sqrt(d) of all heads and the biases B of

@@ -8,14 +8,14 @@ import torch
 from pydantic import Field
 
 from synthlab.errors import InputError
-from synthlab.models.encodings.around import Around
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.by_layer import Layered
+from synthlab.models.encodings.wrapper import EncodingWrapper
 from synthlab.positions.samplers import draw_subsets
 from synthlab.styles import BROWN, DOTS, Style
 
 
-class Randomized(Around):
+class Randomized(EncodingWrapper):
     """Randomized positions: a sorted random subset of range(``span``), encoded by ``inner``.
 
     Source: Ruoss et al., 2023; RandomPos in the paper's Table 1. Training visits the positions that longer texts use.

@@ -8,14 +8,14 @@ import torch
 from pydantic import PositiveFloat
 
 from synthlab.errors import InputError
-from synthlab.models.encodings.around import Around
 from synthlab.models.encodings.base import Dims
+from synthlab.models.encodings.wrapper import EncodingWrapper
 from synthlab.styles import COPPER, DASHDOT, Style
 
 Raised = Literal["bos", "both", "own", "none"]
 
 
-class Readout(Around):
+class Readout(EncodingWrapper):
     """An encoding whose readout weight falls as k^-q, at a query that has k tokens between BOS and itself.
 
     For softmax attention, around the encoding ``inner``. The logits that ``raised`` names get (1 - q) log k:

@@ -6,13 +6,13 @@ from typing import Any
 from pydantic import PositiveFloat
 from torch import nn
 
-from synthlab.models.encodings.around import Around
 from synthlab.models.encodings.base import Dims
+from synthlab.models.encodings.wrapper import EncodingWrapper
 from synthlab.models.layers import ensemble_parameter
 from synthlab.styles import DASHES, LAVENDER, Style
 
 
-class SSMax(Around):
+class SSMax(EncodingWrapper):
     """Scalable softmax: logits times s log n for a query that sees n keys (Nakanishi, 2025, arXiv 2501.19399).
 
     Each head of each layer learns its s, at first ``scale``. Without ``learned``, s stays as it is: with a scale of 1

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 import torch
 from pydantic import Field
 
-from synthlab.models.encodings.around import Around
 from synthlab.models.encodings.base import Dims, Encoding
+from synthlab.models.encodings.wrapper import EncodingWrapper
 from synthlab.runs.run import Tokens
 from synthlab.styles import BERRY, DASHES, DOTS, SLATE, Style
 
 
-class Window(Around):
+class Window(EncodingWrapper):
     """The ``width`` keys nearest to a query, itself included, encoded by ``inner``; it sees no others.
 
     Source: Beltagy et al., 2020, arXiv 2004.05150, section 3.1, one-directional. Bias -inf where i - j >= ``width``.

@@ -8,7 +8,7 @@ from synthlab.models.encodings.base import Encoding, find_hooks
 from synthlab.models.encodings.by_layer import Layered
 
 
-class Around(Encoding):
+class EncodingWrapper(Encoding):
     """A wrapper around another encoding: every hook calls that of ``inner`` unless a subclass overrides it.
 
     A subclass that changes the positions themselves overrides ``positions``, ``longest``, ``draws_positions`` and
@@ -23,7 +23,7 @@ class Around(Encoding):
 
     @property
     def hooks(self):
-        return self.inner.hooks | find_hooks(type(self), Around)
+        return self.inner.hooks | find_hooks(type(self), EncodingWrapper)
 
     @property
     def needs_softmax(self):
