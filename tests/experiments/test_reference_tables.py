@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from experiments.reference import ROOT
 from experiments.reference_tables import LIST, find_hooks, make_tables
 from synthlab.language.languages import TASKS as LANGUAGES
 from synthlab.models.encodings import ENCODINGS
@@ -46,10 +45,3 @@ def test_hooks_are_all_that_an_encoding_may_override():
     names = [name for name, text in find_hooks() if text]
     public = {name for name, member in vars(Encoding).items() if name[0] != "_" and not isinstance(member, property)}
     assert set(names) == {name for name in public if name not in ("training", "dump_patches", "call_super_init")}
-
-
-@pytest.mark.parametrize(("group", "registry"), [("task", TASKS), ("encoding", ENCODINGS), ("outrep", OUTREPS)])
-def test_the_tutorial_names_every_member(group, registry):
-    lines = (ROOT / "docs" / "tutorial.md").read_text().splitlines()
-    [line] = [line for line in lines if line.startswith(f"| `{group}` |")]
-    assert set(CODE.findall(line)) == {group, *registry}

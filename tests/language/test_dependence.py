@@ -52,7 +52,11 @@ BEFORE = torch.ones(TOKENS, TOKENS, dtype=torch.bool).tril()
     ],
 )
 def test_answers_depend_on_the_tokens_before(setting, depth):
-    assert torch.equal(depends(setting, f"model.depth={depth}"), BEFORE)
+    found = depends(setting, f"model.depth={depth}")
+    if setting == "encoding=threshold":  # which sees only keys with positive logits
+        assert found.any(1).all()
+        found = found | BEFORE
+    assert torch.equal(found, BEFORE)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
