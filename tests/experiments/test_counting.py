@@ -58,9 +58,9 @@ def test_the_pair_has_to_beat_1_over_x_and_both_of_its_halves():
         every = {"0.5 -0.35": 0.5, "1 -1": 1.0, "1 -0.35": 3.0, "0.5 -1": 3.0} | errors
         return [check.answer for check in CLAIMS[claim].check(evidence_of(**every))]
 
-    assert answers("far_grid") == ["holds"] * 4
+    assert answers("far") == ["holds"] * 4
     # At 20 % both then reach the longest tested length, which tells nothing.
-    assert answers("far_grid", **{"1 -1": 0.4}) == ["fails"] * 3 + ["not tested"]
+    assert answers("far", **{"1 -1": 0.4}) == ["fails"] * 3 + ["not tested"]
     assert answers("pair") == ["holds", "holds"]
     assert answers("pair", **{"1 -0.35": 0.4}) == ["fails", "holds"]
 
