@@ -1,4 +1,4 @@
-"""The lab's families of tasks, in one list. Importing this module registers their runs (``config.base.RUN_TYPES``)."""
+"""The lab's families of tasks, in one list. Importing this module registers their runs (``runs.run.RUN_TYPES``)."""
 
 from synthlab.language.run import LanguageRun
 from synthlab.numbers.run import NumbersRun

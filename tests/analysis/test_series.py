@@ -1,6 +1,7 @@
 """One name, one colour, one line and one marker for each encoding and each map."""
 
 import sys
+from collections import Counter
 from types import ModuleType
 
 import pytest
@@ -16,7 +17,8 @@ from synthlab.styles import OTHERS, RED, Style
 def test_every_member_has_a_style_of_its_own(registry):
     styles = [vars(member)["style"] for member in registry.values()]
     for part in ("label", "colour", "marker"):
-        assert len({getattr(style, part) for style in styles}) == len(styles)
+        counts = Counter(getattr(style, part) for style in styles)
+        assert [value for value, count in counts.items() if count > 1] == []
 
 
 def test_a_users_class_may_carry_a_style(monkeypatch):
