@@ -26,6 +26,7 @@ def test_the_draw_has_all_families_at_both_scales():
     assert draw_encodings(5, 1, 64, 256)["rope 1"] != text["rope 1"]
 
 
+@pytest.mark.slow
 def test_every_drawn_encoding_can_be_trained_and_tested():
     for name, study in studies(PAPER, "encodings").items():
         plan = study.plan(name, Overrides(), seeds=1)  # composes and checks each run

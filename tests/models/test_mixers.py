@@ -400,7 +400,8 @@ def test_encodings_that_add_to_embeddings_are_used():
 
 def test_what_needs_attention_says_so(tmp_path):
     protocol, sizes = {"steps": 2, "record_every": 1}, {"mixer": "gru", "loops": 2}
-    trained = train(task="parity", model=sizes, protocol=protocol, results=str(tmp_path), progress=False)
+    lengths = {"train_length": 5, "test_length": 10}
+    trained = train(task="parity", model=sizes, protocol=protocol, results=str(tmp_path), progress=False, **lengths)
     assert "blocks.1.hook_attn_out" in trained.run_with_cache(["0110"])[1]
     with pytest.raises(InputError, match="this model has no attention to plot"):
         trained.plot_attention("0110")

@@ -39,7 +39,7 @@ def test_a_failed_run_has_a_status_a_tag_and_a_traceback_and_the_others_are_trai
         ensure([good[0], bad, good[1]], store, progress=False)
     assert caught.value.lines[0].startswith("failed: 1 of 3 runs")
     assert caught.value.lines[1].endswith(f"{bad.id} seed=0: {BROKEN}: ZeroDivisionError: over and under")
-    assert all(map(store.holds, good))
+    assert all(map(store.is_recorded, good))
     assert store.ids("failed") == [bad.id]
     failure = store.read_failure(bad.id)
     assert failure.config == bad

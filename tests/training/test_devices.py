@@ -52,7 +52,10 @@ RUNS = {
 }
 gpu_runs = pytest.mark.parametrize("name", RUNS)
 # On a CPU what trains more than what another name tests, or an encoding that is like another, is slow.
-LIKE_OTHERS = ("ntk", "eabf", "yarn", "dynamic_ntk", "longrope", "sinusoidal", "alibi", "leaky_rerope", "partial_rope")
+LIKE_OTHERS = (
+    *("ntk", "eabf", "yarn", "dynamic_ntk", "longrope", "sinusoidal", "alibi", "leaky_rerope", "partial_rope"),
+    *("p_rope", "xpos", "pope", "kerple", "fire", "window", "dape"),
+)
 QUICK = [
     name
     for name in RUNS

@@ -30,7 +30,10 @@ MIXED = [
 ]
 # RoPE, learned positions, T5 and one map of relative positions will do each time.
 FREQUENCIES = ("pi", "ntk", "eabf", "yarn", "dynamic_ntk", "longrope", "clex")
-LIKE_OTHERS = (*FREQUENCIES, "sinusoidal", "alibi", "leaky_rerope", "self_extend", "dual_chunk", "partial_rope")
+LIKE_OTHERS = (
+    *(*FREQUENCIES, "sinusoidal", "alibi", "leaky_rerope", "self_extend", "dual_chunk", "partial_rope"),
+    *("p_rope", "xpos", "hard_alibi", "kerple", "fire", "readout"),
+)
 SHAPES = [
     *((f"encoding={name}",) for name in ENCODINGS if name not in LIKE_OTHERS),
     *(pytest.param((f"encoding={name}",), marks=pytest.mark.slow) for name in LIKE_OTHERS),
