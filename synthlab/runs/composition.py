@@ -64,16 +64,19 @@ def compose(
 def prepare_overrides(overrides: Iterable[str]) -> list[str]:
     """Return overrides as Hydra can take them, which knows files only.
 
-    A user's class that they name is stored as a config of its group. Keys below ``OPTIONS`` become additions.
+    A user's class that they name is stored as a config of its group, in place of classes that were named before. Keys
+    below ``OPTIONS`` become additions.
     """
     from hydra.core.config_store import ConfigStore
 
     store = ConfigStore.instance()
+    for group in store.repo.keys() & class_groups():  # other commands have settings of the names of these groups
+        configs = {file: kept for file, kept in store.repo.pop(group).items() if not CLASS.fullmatch(file[:-5])}
+        store.repo |= {group: configs} if configs else {}
     for override in overrides:
         key, _, value = override.lstrip("+").partition("=")
         group, name = key.partition("@")[0], value.strip("'")
         if CLASS.fullmatch(name) and group in class_groups():
-            store.repo.get(group, {}).pop(f"{name}.yaml", None)  # later versions of Hydra refuse to store it again
             store.store(name, describe_class(group, name), group)
     return [f"++{each}" if each.startswith(OPTIONS) else each for each in overrides]
 

@@ -79,7 +79,8 @@ def train_and_report(paper: Paper, raw: Mapping[str, Any], given: Mapping[str, s
     root = store.root / paper.name  # raises for an object store, where only records can be stored
     runs.check([config for plan in plans for config in plan.configs])
     store.make_writable(f"{paper.name}/figures")
-    print_err(*cost_lines(plans, store, workers))
+    if costs := cost_lines(plans, store, workers):
+        print_err(*costs)
     plans, records, undecided = train_in_rounds(plans, runs, paper.claims)
 
     try:

@@ -119,8 +119,10 @@ def map_ensembles(
                     waiting.extendleft([config] for config in configs if config not in lost)
                     killed |= {config.id for config in configs}
     finally:
+        hook, threading.excepthook = threading.excepthook, lambda _: None  # a pool's thread may meet what is killed
         for pool in pools.values():
             pool.shutdown(kill_workers=True)
+        threading.excepthook = hook
 
 
 def _begin(device: str, number: int, parent: int) -> None:

@@ -142,3 +142,8 @@ def test_nonsense_for_a_number_of_any_run_is_refused_by_name(task):
     given = (f"task={task}",)
     others = {key: part for key, part in composed(*given).items() if key not in ("task", "tracker")}
     refuse_nonsense(given, others, NONSENSE[:3])
+
+
+def test_a_class_of_one_command_makes_no_group_in_the_next():
+    compose(["task=text", "model=support.user_classes:Bigram"])
+    assert compose(["model=/a/folder"], "evaluate", "evaluate")["model"] == "/a/folder"

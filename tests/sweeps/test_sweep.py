@@ -80,6 +80,7 @@ def die(configs):
     return [config.seed for config in configs]
 
 
+@pytest.mark.slow
 def test_only_the_run_that_kills_its_worker_is_given_up():
     plan = [[config(f"seed={seed}") for seed in seeds] for seeds in ((0, 1), (2,))]
     done = map_ensembles(die, plan, 2, give_up=lambda config: [-config.seed])
