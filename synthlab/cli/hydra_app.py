@@ -127,12 +127,13 @@ def _print_with_hydra(args: Namespace, config_name: str, folder: str) -> None:
     from hydra._internal.utils import _run_hydra, get_args_parser
 
     set_version_base()
+    overrides = prepare_overrides(args.overrides)
     if args.shell_completion:
         with suppress(InputError):  # of a class on the line that is being typed
             prepare_overrides(os.environ.get("COMP_LINE", "").split())
     with input_errors(args.overrides):
         _run_hydra(
-            args=Namespace(**(vars(args) | {"overrides": prepare_overrides(args.overrides)})),
+            args=Namespace(**(vars(args) | {"overrides": overrides})),
             args_parser=get_args_parser(),
             task_function=lambda _: None,
             config_path=str(conf_dir() / folder),
