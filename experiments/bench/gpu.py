@@ -34,7 +34,7 @@ class Shape(NamedTuple):
 
 
 SHAPES = {
-    "default model": Shape(["task=length", "outrep=reciprocal"], (1, 512, 2496), (1, 512, 2496, 8192), 30),
+    "default model": Shape(["task=length", "outrep=reciprocal"], (1, 512, 2496), (1, 2496, 8192), 30),
     "width 64, two layers": Shape(["task=length", "model.width=64", "model.depth=2"], (1, 512), (512,), None),
     "language model": Shape(["task=text"], (1, 32, 128), (128,), 5),
     "copy": Shape(["task=copy"], (1, 64, 156), (156,), 5),
@@ -42,7 +42,7 @@ SHAPES = {
 
 
 def measure(
-    device: str = "cuda", shapes: Mapping[str, Shape] = SHAPES, steps: int = STEPS, processes: int = 4, share: int = 11
+    device: str = "cuda", shapes: Mapping[str, Shape] = SHAPES, steps: int = STEPS, processes: int = 4, share: int = 22
 ) -> Iterator[BenchRow]:
     """Yield all rows."""
     first, *_ = shapes.values()

@@ -74,6 +74,7 @@ class Scaled(OutRep):
 
 
 CLAIMS = Claims[Evidence]()
+WHERE, LESS = "the lab's account: results, how far counting goes", "a ratio under 1 is better"
 TOLERANCES = (0.05, 0.1, 0.2)  # relative errors of a horizon
 PAIR, RECIPROCAL = (0.5, -0.35), (1.0, -1.0)  # q and p
 
@@ -118,9 +119,9 @@ def measure_horizons(evidence: Evidence, name: str, tolerance: float) -> pd.Seri
     return evidence.measured(name, "relative_error").apply(lambda errors: horizon(list(errors), tolerance), axis=1)
 
 
-def _check_less(evidence: Evidence, what: str, name: str, other: str) -> Check:
+def _check_less(evidence: Evidence, what: str, name: str, other: str, model: str = "") -> Check:
     """Check that one series errs less than another."""
-    return Check(f"error / {what}", evidence.ratio(name, other), high=1.0, series=(name, other))
+    return Check(f"{model}error / {what}", evidence.ratio(name, other), high=1.0, series=(name, other))
 
 
 def _name_model(config: NumbersRun) -> str:
@@ -146,7 +147,7 @@ def _check_far(evidence: Evidence) -> list[Check]:
     pair, plain = find_series(evidence, *PAIR), find_series(evidence, *RECIPROCAL)
     config = cast(NumbersRun, evidence.config(pair))
     longest, model = config.test_length, _name_model(config)
-    checks = [Check(f"{model}error / 1/x's at q = 1", evidence.ratio(pair, plain), high=1.0, series=(pair, plain))]
+    checks = [_check_less(evidence, "1/x's at q = 1", pair, plain, model)]
     for tolerance in TOLERANCES:
         own, other = (measure_horizons(evidence, name, tolerance) for name in (pair, plain))
         lead = (other - own).mask((other == longest) & (own == longest))
@@ -161,7 +162,7 @@ for _id, _models in {
 }.items():
     CLAIMS.claim(
         _id,
-        where="the lab's account: results, how far counting goes",
+        where=WHERE,
         statement=f"{_models}: if the readout's weight falls as k^-1/2, the map x^-0.35 errs less than 1/x without "
         "such a readout, and reaches further.",
         quantity="error / that of 1/x under the same seed, geometric mean over the lengths beyond training; horizons "
@@ -172,10 +173,10 @@ for _id, _models in {
 
 @CLAIMS.claim(
     "pair",
-    where="the lab's account: results, how far counting goes",
+    where=WHERE,
     statement="A weight that falls as k^-1/2 and the map x^-0.35 err less together than each of them alone.",
     quantity="error / that with the other half replaced by q = 1 or 1/x, same seed, geometric mean beyond training",
-    why="a ratio under 1 is better",
+    why=LESS,
 )
 def check_pair(evidence: Evidence) -> list[Check]:
     """Check that neither the readout nor the map does it alone."""
@@ -188,7 +189,7 @@ def check_pair(evidence: Evidence) -> list[Check]:
 
 @CLAIMS.claim(
     "halved",
-    where="the lab's account: results, how far counting goes",
+    where=WHERE,
     statement="The more slowly the readout's weight falls, the less a model with the map x^(-0.7 q) errs, from q = 2 "
     "to 1/4.",
     quantity="error / that at twice the q, same seed, geometric mean beyond training",
@@ -204,7 +205,7 @@ def check_halved(evidence: Evidence) -> list[Check]:
 
 @CLAIMS.claim(
     "optimum",
-    where="the lab's account: results, how far counting goes",
+    where=WHERE,
     statement="The best power of each q lies between that of linear attention's exact optimum and -q.",
     quantity="best power / -q, by a parabola as in `power_nope`; linear attention's by its expected error at the same "
     "lengths",
@@ -221,7 +222,7 @@ def check_optimum(evidence: Evidence) -> list[Check]:
 
 @CLAIMS.claim(
     "within",
-    where="the lab's account: results, how far counting goes",
+    where=WHERE,
     statement="At the training lengths the pair stays within 1 % of the answer.",
     quantity="largest relative error at a training length",
     why="1 % is ours, a fifth of the least tolerance",
@@ -236,10 +237,10 @@ def check_within(evidence: Evidence) -> list[Check]:
 
 CLAIMS.claim(
     "log",
-    where="the lab's account: results, how far counting goes",
+    where=WHERE,
     statement="If the readout's weight falls as k^-1/8, the map log x errs less than the pair.",
     quantity="error / the pair's under the same seed, geometric mean beyond training",
-    why="a ratio under 1 is better",
+    why=LESS,
 )(
     lambda evidence: [
         _check_less(evidence, "the pair's", find_series(evidence, 0.125, None), find_series(evidence, *PAIR))
@@ -248,10 +249,10 @@ CLAIMS.claim(
 
 CLAIMS.claim(
     "ssmax",
-    where="the lab's account: results, how far counting goes",
+    where=WHERE,
     statement="The pair errs less than SSMax, whose learned multiple of log n could find such a readout by itself.",
     quantity="error / SSMax's with the same map and with 1/x, same seed, geometric mean beyond training",
-    why="a ratio under 1 is better",
+    why=LESS,
 )(
     lambda evidence: [
         _check_less(
@@ -263,7 +264,7 @@ CLAIMS.claim(
 
 CLAIMS.claim(
     "scale",
-    where="the lab's account: results, how far counting goes",
+    where=WHERE,
     statement="The pair errs less than 1/x without such a readout, also if 1/x is multiplied by 0.1, 0.25 or 4.",
     quantity="error / that of 1/x times a factor, under the same seed, geometric mean beyond training",
     why="a ratio under 1 is better; a factor of 0.6 would give both targets the same spread",

@@ -197,8 +197,8 @@ def _aggregate(
         x: The variable of the x-axis.
         unnamed: The other settings that differ. For each point, ``pooled`` names those that differ between its runs.
     """
-    lines = mark_equal_seeds(settings)
-    labels = {name: lines[name].astype(object).map(text_of).astype(str) for name in named if name not in known.axes}
+    marked = mark_equal_seeds(settings)
+    labels = {name: marked[name].astype(object).map(text_of).astype(str) for name in named if name not in known.axes}
     if x not in known.axes:
         labels[x] = settings[x] if is_numeric(settings[x]) else settings[x].astype(str)
     labels = pd.DataFrame(labels, index=settings.index).reset_index(drop=True)

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from synthlab.models.layers import Generators, ensemble_parameter
+from synthlab.models.layers import Generators, ensemble_parameter, init_uniform
 
 
 class Convolution(nn.Module, ABC):
@@ -36,8 +36,7 @@ class Canon(Convolution):
         self.weights = ensemble_parameter(models, 4, 1, 1, width)
 
     def initialise(self, generators):
-        for values, generator in zip(self.weights.data, generators, strict=True):
-            values.uniform_(-0.5, 0.5, generator=generator)
+        init_uniform(self.weights, -0.5, 0.5, generators)
 
     def forward(self, h, earlier):
         out = h + self.weights[:, 0] * h

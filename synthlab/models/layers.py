@@ -31,6 +31,17 @@ def init_normal(parameter: nn.Parameter, std: float, generators: Generators) -> 
         values.normal_(std=std, generator=generator)
 
 
+def init_uniform(parameter: nn.Parameter, low: float, high: float, generators: Generators) -> None:
+    """Initialize each model's values uniformly on (low, high), with the model's own generator."""
+    for values, generator in zip(parameter.data, generators, strict=True):
+        values.uniform_(low, high, generator=generator)
+
+
+def sum_from(values: Tensor) -> Tensor:
+    """Return the sum of each value and all after it in the last dimension."""
+    return values.flip(-1).cumsum(-1).flip(-1)
+
+
 def gather_rows(table: Float[Tensor, "E R *F"], index: Int[Tensor, "#E *I"]) -> Float[Tensor, "..."]:
     """Return the rows of each model's own ``table`` at ``index``, [E, *I, *F]: an embedding lookup."""
     models, rows = table.shape[:2]

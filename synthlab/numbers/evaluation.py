@@ -47,7 +47,7 @@ def evaluate_models(
     generators = [stream(each.test_seed, "evaluation") for each in configs]
     together = None if is_user_class(first.inputs["name"]) else gather(generators, device)
     if together is None:
-        x = torch.stack([test_sequences(inputs, *shape, each.test_seed).to(device) for each in configs])  # M B L
+        x = torch.stack([inputs.draw(*shape, generator).to(device) for generator in generators])  # M B L
     else:
         x = inputs.draw(*shape, together)
     outputs = readouts(models, x, *(stream(each.test_seed, "evaluation_positions") for each in configs))

@@ -49,7 +49,17 @@ def default_member(family: str, group: str) -> dict[str, Any]:
 
     defaults = yaml.safe_load((conf_dir() / "family" / f"{family}.yaml").read_text(encoding="utf-8"))["defaults"]
     name = next(each[f"/{group}"] for each in defaults if f"/{group}" in each)
-    return yaml.safe_load((conf_dir() / group / f"{name}.yaml").read_text(encoding="utf-8"))
+    return read_member(group, name)
+
+
+@cache
+def read_member(group: str, name: str) -> dict[str, Any]:
+    """Return the settings of a group's file, without its list of defaults; none if there is no such file."""
+    import yaml
+
+    path = conf_dir() / group / f"{name}.yaml"
+    read: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return {key: value for key, value in read.items() if key != "defaults"}
 
 
 @cache

@@ -74,16 +74,14 @@ class Registry(dict[str, type[Member]], Generic[Member]):
             if key in arguments and arguments[key] == _schema(made).model_fields[key].default:
                 del arguments[key]
         member = {"name": config["name"], **arguments}
-        return self.with_source(member, field or self.group) if is_user_class(config["name"]) else member
+        return self.with_source(member, field or self.group)
 
     def with_source(self, member: dict[str, Any], field: str) -> dict[str, Any]:
         """Return a member with the hash of its source if its class is the user's."""
         name = member["name"]
-        return (
-            {**member, HASH: hash_current_source(field, name, self.find(name, field))}
-            if is_user_class(name)
-            else member
-        )
+        if not is_user_class(name):
+            return member
+        return {**member, HASH: hash_current_source(field, name, self.find(name, field))}
 
     def build(self, config: Any, *args: Any, field: str | None = None) -> Member:
         """Return an instance of the class that ``config`` names. ``args`` are further arguments, such as sizes."""

@@ -104,8 +104,8 @@ def cost_lines(plans: Sequence[Plan], store: Store, workers: int) -> list[str]:
         if not store.is_recorded(config)
     }
     hours = sum(missing.values()) / 3600
-    told = f"runs to train: {len(missing)}, about {hours:.2g} hours on one core, {hours / workers:.2g} on {workers}"
-    return [told] if missing else []
+    line = f"runs to train: {len(missing)}, about {hours:.2g} hours on one core, {hours / workers:.2g} on {workers}"
+    return [line] if missing else []
 
 
 def write_results(

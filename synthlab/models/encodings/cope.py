@@ -6,7 +6,7 @@ import torch
 from pydantic import Field
 
 from synthlab.models.encodings.base import Dims, Encoding
-from synthlab.models.layers import ensemble_parameter, init_normal
+from synthlab.models.layers import ensemble_parameter, init_normal, sum_from
 from synthlab.styles import GOLD, LONG, Style
 
 
@@ -35,7 +35,7 @@ class CoPE(Encoding):
 
     def adjust(self, logits, q, mask, bias):
         gates = logits.sigmoid() * mask
-        place = gates.flip(-1).cumsum(-1).flip(-1).clamp(max=self.vectors.shape[1] - 1)
+        place = sum_from(gates).clamp(max=self.vectors.shape[1] - 1)
         below, above = place.floor(), place.ceil()
         products = torch.bmm(q.flatten(1, -2), self.vectors.mT.contiguous()).unflatten(1, q.shape[1:-1])
         products = products * q.shape[-1] ** -0.5  # E B H Q positions

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.wrapper import EncodingWrapper
-from synthlab.models.layers import ensemble_parameter
+from synthlab.models.layers import ensemble_parameter, init_uniform
 from synthlab.styles import DASHDOT, KHAKI, Style
 
 
@@ -41,8 +41,7 @@ class DAPE(EncodingWrapper):
         up, down = (self.of_logits, self.of_bias, self.up_bias), (self.down, self.down_bias)
         for parameters, bound in ((up, of_up), (down, of_down)):
             for parameter in parameters:
-                for values, generator in zip(parameter.data, generators, strict=True):
-                    values.uniform_(-bound, bound, generator=generator)
+                init_uniform(parameter, -bound, bound, generators)
 
     def adjust(self, logits, q, mask, bias):
         logits = self.inner.adjust(logits, q, mask, bias)

@@ -7,7 +7,7 @@ from pydantic import Field, PositiveFloat
 from torch import nn
 
 from synthlab.models.encodings.base import Dims, Encoding
-from synthlab.models.layers import ensemble_parameter
+from synthlab.models.layers import ensemble_parameter, init_uniform
 from synthlab.styles import CYAN, DOTS, Style
 
 
@@ -36,9 +36,8 @@ class FIRE(Encoding):
         nn.init.constant_(self.c, 0.1)
         nn.init.ones_(self.multiplier)
         of_down = self.down.shape[1] ** -0.5  # one over the root of the inputs, as torch initializes linear layers
-        for parameter, bound in ((self.up, 1), (self.up_bias, 1), (self.down, of_down), (self.down_bias, of_down)):
-            for values, generator in zip(parameter.data, generators, strict=True):
-                values.uniform_(-bound, bound, generator=generator)
+        for parameter, bound in ((self.up, 1.0), (self.up_bias, 1.0), (self.down, of_down), (self.down_bias, of_down)):
+            init_uniform(parameter, -bound, bound, generators)
 
     def bias(self, query, key):
         distance = (query - key).clamp(min=0)

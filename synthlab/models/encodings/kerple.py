@@ -1,7 +1,7 @@
 """Kernels of the distance."""
 
 from synthlab.models.encodings.base import Dims, Encoding
-from synthlab.models.layers import ensemble_parameter
+from synthlab.models.layers import ensemble_parameter, init_uniform
 from synthlab.styles import BRICK, DASHDOT, Style
 
 LEAST = 0.01  # of the parameters, as in the authors' code
@@ -21,9 +21,8 @@ class KERPLE(Encoding):
         self.p, self.a = (ensemble_parameter(dims.models, 1, dims.heads, 1, 1) for _ in range(2))
 
     def initialise(self, generators):
-        for parameter, most in ((self.p, 2.0), (self.a, 1.0)):
-            for values, generator in zip(parameter.data, generators, strict=True):
-                values.uniform_(LEAST, most, generator=generator)
+        init_uniform(self.p, LEAST, 2.0, generators)
+        init_uniform(self.a, LEAST, 1.0, generators)
 
     def bias(self, query, key):
         # Below the least value, a parameter still has its gradient.

@@ -6,6 +6,7 @@ import torch
 from torch.nn.functional import logsigmoid
 
 from synthlab.models.encodings.base import Dims, Encoding
+from synthlab.models.layers import sum_from
 from synthlab.styles import PINE, Style
 
 
@@ -23,8 +24,8 @@ class StickBreaking(Encoding):
 
     def weigh(self, logits):
         seen = logits > -math.inf
-        is_own = seen & (seen.flip(-1).cumsum(-1).flip(-1) == 1)  # the last key of each query
+        is_own = seen & (sum_from(seen) == 1)  # the last key of each query
         logits = logits.masked_fill(is_own, -math.inf)
         left = logsigmoid(-logits)
         after = torch.cat((left[..., 1:], torch.zeros_like(left[..., :1])), -1)
-        return (logsigmoid(logits) + after.flip(-1).cumsum(-1).flip(-1)).exp()
+        return (logsigmoid(logits) + sum_from(after)).exp()

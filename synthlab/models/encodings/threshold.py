@@ -5,12 +5,12 @@ import math
 import torch
 from torch.nn import functional as F
 
-from synthlab.models.encodings.base import Dims, Encoding
-from synthlab.models.layers import Linear
+from synthlab.models.encodings.fox import Gated
+from synthlab.models.layers import sum_from
 from synthlab.styles import LONG, SEA, Style
 
 
-class Threshold(Encoding):
+class Threshold(Gated):
     """Threshold relative attention: a query sees the keys with a positive logit alone, and counts these alone.
 
     Source: Opper et al., 2025, arXiv 2503.23174 (TRA). Queries and keys are divided by their root mean square. A
@@ -21,18 +21,6 @@ class Threshold(Encoding):
 
     style = Style("TRA", SEA, LONG, "$T$")
 
-    for_each_layer = True
-
-    def __init__(self, dims: Dims, /):
-        super().__init__()
-        self.gates = Linear(dims.models, dims.width, dims.heads)
-
-    def initialise(self, generators):
-        self.gates.initialise(1.0, generators)
-
-    def locate(self, h, positions, add_up):
-        return F.logsigmoid(self.gates(h))
-
     def rotate(self, v, positions):  # the gate of a query is appended to it, for ``adjust``
         return torch.cat((F.rms_norm(v, v.shape[-1:]), positions.unsqueeze(-1)), -1)
 
@@ -41,8 +29,7 @@ class Threshold(Encoding):
 
     def adjust(self, logits, q, mask, bias):
         seen = (logits > 0) & mask
-        count = seen.flip(-1).cumsum(-1).flip(-1)
-        return torch.where(seen, logits + q[..., -1:] * count, -math.inf)
+        return torch.where(seen, logits + q[..., -1:] * sum_from(seen), -math.inf)
 
     def weigh(self, logits):
         sees_none = (logits == -math.inf).all(-1, keepdim=True)

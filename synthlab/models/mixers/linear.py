@@ -7,7 +7,7 @@ from pydantic import PositiveInt
 from torch.nn import functional as F
 
 from synthlab.models.encodings.base import Dims
-from synthlab.models.layers import Linear, ensemble_parameter
+from synthlab.models.layers import Linear, ensemble_parameter, init_uniform
 from synthlab.models.mixers.base import LinearRecurrence
 
 
@@ -48,8 +48,8 @@ class RGLRU(LinearRecurrence):
         self.put_out = Linear(dims.models, dims.width, dims.width)
 
     def initialise(self, generators):
-        for values, generator in zip(self.rates.data, generators, strict=True):
-            values.uniform_(0.9, 0.999, generator=generator).pow_(1 / 8).logit_()
+        init_uniform(self.rates, 0.9, 0.999, generators)
+        self.rates.data.pow_(1 / 8).logit_()
 
     def prepare(self, h):
         x, passing = self.inputs(h).chunk(2, -1)
@@ -85,9 +85,8 @@ class Mamba(LinearRecurrence):
         states = self.log_decay.shape[-1]
         self.log_decay.data.copy_(torch.arange(1.0, states + 1).log().expand(self.log_decay.shape))
         self.through.data.fill_(1.0)
-        for bias, generator in zip(self.steps.bias.data, generators, strict=True):
-            d = bias.uniform_(math.log(1e-3), math.log(1e-1), generator=generator).exp()
-            bias.copy_(d.expm1().log())  # the inverse of softplus
+        init_uniform(self.steps.bias, math.log(1e-3), math.log(1e-1), generators)
+        self.steps.bias.data.exp_().expm1_().log_()  # the inverse of softplus
 
     def prepare(self, h):
         x, z = self.inputs(h).chunk(2, -1)

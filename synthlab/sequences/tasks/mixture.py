@@ -1,17 +1,15 @@
 """A mixture of tasks."""
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Annotated, Any, cast
 
 import torch
-import yaml
 from jaxtyping import Int
 from pydantic import BeforeValidator, Field, PositiveFloat
 from torch import Tensor
 
 from synthlab.errors import InputError
-from synthlab.runs.conf_files import conf_dir
+from synthlab.runs.conf_files import read_member
 from synthlab.sequences.task import AnswerTask, Pairs, places
 
 
@@ -20,14 +18,7 @@ def _complete(of: Any) -> Any:
     if not isinstance(of, list):
         return of
     named = [each if isinstance(each, Mapping) else {"name": each} for each in cast(list[Any], of)]
-    return [{**_read_defaults(str(each.get("name"))), **each} for each in named]
-
-
-@cache
-def _read_defaults(name: str) -> dict[str, Any]:
-    path = conf_dir() / "task" / f"{name}.yaml"
-    read = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return {key: value for key, value in read.items() if key != "defaults"}
+    return [{**read_member("task", str(each.get("name"))), **each} for each in named]
 
 
 class Mixture(AnswerTask):
