@@ -119,14 +119,17 @@ def map_ensembles(
                     waiting.extendleft([config] for config in configs if config not in lost)
                     killed |= {config.id for config in configs}
     finally:
-        hook, threading.excepthook = threading.excepthook, lambda _: None  # a pool's thread may meet what is killed
         for pool in pools.values():
             pool.shutdown(kill_workers=True)
-        threading.excepthook = hook
 
 
 def _begin(device: str, number: int, parent: int) -> None:
-    """Begin the worker process ``number``."""
+    """Begin the worker process ``number``.
+
+    Ctrl-C interrupts nothing but its work: of a result that is cut while it is sent, the parent would wait for the rest
+    forever. The parent ends it.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     exit_with_parent(parent)
     if device != "cpu":
         import torch
@@ -139,7 +142,7 @@ def _run(work: Callable[[list[Run]], Done], configs: list[Run]) -> Done:
     try:
         return work(configs)
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # between two ensembles, Ctrl-C ends the worker quietly
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @cache

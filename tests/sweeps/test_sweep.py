@@ -3,6 +3,7 @@
 import math
 import os
 import re
+import signal
 import threading
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
@@ -80,6 +81,10 @@ def die(configs):
     return [config.seed for config in configs]
 
 
+def send_interrupted(configs):
+    return Interrupting()
+
+
 @pytest.mark.slow
 def test_only_the_run_that_kills_its_worker_is_given_up():
     plan = [[config(f"seed={seed}") for seed in seeds] for seeds in ((0, 1), (2,))]
@@ -89,11 +94,26 @@ def test_only_the_run_that_kills_its_worker_is_given_up():
         list(map_ensembles(die, plan[:1], 1, suspects=["one that was killed before"]))
 
 
+class Interrupting:
+    """A result during whose sending the user presses Ctrl-C."""
+
+    def __reduce__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        return str, ("whole",)
+
+
+@pytest.mark.slow
+def test_ctrl_c_does_not_cut_what_a_worker_sends():
+    done = map_ensembles(send_interrupted, [[config("seed=0")], [config("seed=1")]], 2)
+    assert list(done) == ["whole", "whole"]
+
+
 def test_workers_take_the_gpus_in_turn(monkeypatch):
     taken = []
     monkeypatch.setattr("torch.cuda.device_count", lambda: 4)
     monkeypatch.setattr("torch.cuda.set_device", taken.append)
     monkeypatch.setattr("synthlab.sweeps.workers.exit_with_parent", lambda parent: None)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
     assert [count_workers(given, "cuda") for given in (None, 2, 6)] == [4, 2, 6]
     for number in range(6):
         _begin("cuda", number, 0)
