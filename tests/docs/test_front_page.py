@@ -25,8 +25,7 @@ def test_the_committed_picture_is_what_the_committed_table_draws(answers, tmp_pa
     assert (tmp_path / "answers.svg").read_text() == answers.PICTURE.read_text()
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
-def test_the_sentences_below_the_picture_are_the_table(answers, page):
+def test_the_sentences_below_the_picture_are_the_table(answers):
     table = pd.read_csv(answers.TABLE)
     assert set(table["seeds"]) == {20}
     rows = table[table["length"] == 50].set_index("outrep")
@@ -34,7 +33,7 @@ def test_the_sentences_below_the_picture_are_the_table(answers, page):
     assert plain["median"] == 9
     said = f"answers nine. Trained to answer 1/x, it answers {mapped.iloc[0]:.0f}; its seeds range from "
     said += f"{mapped.iloc[1]:.0f} to {mapped.iloc[2]:.0f}."
-    assert said in " ".join((ROOT / page).read_text().split())
+    assert said in " ".join((ROOT / "README.md").read_text().split())
 
 
 @pytest.mark.parametrize("outrep", ["identity", "reciprocal"])
