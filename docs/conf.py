@@ -46,8 +46,8 @@ LINK = re.compile(r"(!?\[([^\]]*)\])\(((?!https?:|#)[^)\s]+)\)")
 
 
 def read_source(app: Any, docname: str, source: list[str]) -> None:
-    """Fill the pages that are files of the repository's root, before their table of contents, and turn links to folders,
-    which a site without a server cannot follow, into text."""
+    """Fill the pages that are files of the root, before their contents; make text of links to folders, which a site
+    without a server cannot follow."""
     if docname in COPIED:
         text = LINK.sub(lambda link: f"{link[1]}({_from_docs(link[3])})", (ROOT / COPIED[docname]).read_text())
         source[0] = text + "\n" + "".join(source[0].partition("```{toctree}")[1:])
