@@ -41,6 +41,7 @@ html_copy_source = False
 html_show_search_summary = False  # a browser reads no other page of a site that is a folder of files
 html_css_files = ["site.css"]
 html_static_path = ["static"]
+html_extra_path = ["atlas.html"]
 
 LINK = re.compile(r"(!?\[([^\]]*)\])\(((?!https?:|#)[^)\s]+)\)")
 
