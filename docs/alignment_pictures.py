@@ -67,8 +67,8 @@ def draw_untrained(axes: "Axes") -> None:
     axes.set_title("Four maps of positions keep the loss flat without training", loc="left")
 
 
-def main() -> None:
-    """Draw both pictures."""
+def draw_all(folder: Path = DOCS) -> None:
+    """Draw both pictures and save them."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -78,8 +78,8 @@ def main() -> None:
             axes = figure.add_axes((0.15, 0.15, right - 0.15, 0.75))
             draw(axes)
             axes.spines[["top", "right"]].set_visible(False)
-            figure.savefig(DOCS / f"{name}.svg", metadata={"Date": None})
+            figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
 
 
 if __name__ == "__main__":
-    main()
+    draw_all()

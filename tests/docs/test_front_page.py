@@ -12,12 +12,22 @@ from experiments.reference import REFERENCE, ROOT, count_verdicts
 from synthlab.runs.conf_files import families, tasks_of
 
 
-@pytest.fixture(scope="module")
-def answers():
-    spec = importlib.util.spec_from_file_location("answers", ROOT / "docs" / "answers.py")
+def load(name: str):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def answers():
+    return load("answers")
+
+
+def test_the_pictures_on_language_models_are_what_the_committed_tables_draw(tmp_path):
+    load("alignment_pictures").draw_all(tmp_path)
+    for name in ("regularizer.svg", "untrained.svg"):
+        assert (tmp_path / name).read_text() == (ROOT / "docs" / name).read_text()
 
 
 def test_the_committed_picture_is_what_the_committed_table_draws(answers, tmp_path):
