@@ -50,16 +50,19 @@ RUNS = {
     "curriculum": (small_sequences, "task=copy", "curriculum.start=1"),
     "early stop": (small_sequences, "task=copy", "stop.exact=0.5"),
 }
-gpu_runs = pytest.mark.parametrize("name", RUNS)
+gpu_runs = pytest.mark.parametrize("name", RUNS if torch.cuda.is_available() else ["curriculum"])
 # On a CPU what trains more than what another name tests, or an encoding that is like another, is slow.
 LIKE_OTHERS = (
     *("ntk", "eabf", "yarn", "dynamic_ntk", "longrope", "sinusoidal", "alibi", "leaky_rerope", "partial_rope"),
     *("p_rope", "xpos", "pope", "kerple", "fire", "window", "dape"),
 )
+# The model of a sequence task is that of a language.
+OF_LANGUAGES = ("rope", "learned", "t5", "fox", "randomized", "copy")
 QUICK = [
     name
     for name in RUNS
     if not name.endswith(LIKE_OTHERS) and not name.startswith(("tuned", "positions", "lora", "longqlora"))
+    if not name.startswith("sequences") or name.endswith(OF_LANGUAGES)
 ]
 cpu_runs = pytest.mark.parametrize(
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in RUNS]
