@@ -56,13 +56,14 @@ LIKE_OTHERS = (
     *("ntk", "eabf", "yarn", "dynamic_ntk", "longrope", "sinusoidal", "alibi", "leaky_rerope", "partial_rope"),
     *("p_rope", "xpos", "pope", "kerple", "fire", "window", "dape"),
 )
-# The model of a sequence task is that of a language.
-OF_LANGUAGES = ("rope", "learned", "t5", "fox", "randomized", "copy")
+# Of encodings of other models and of sequence tasks one of each sort.
+SORTS = ("rope", "learned", "t5", "fox", "randomized", "copy", "parity", "mqar", "flip_flop", "dyck", "mixture")
+ONE_OF_A_SORT = ("sequences", "language", *(f"task {name}" for name in SEQUENCES))
 QUICK = [
     name
     for name in RUNS
     if not name.endswith(LIKE_OTHERS) and not name.startswith(("tuned", "positions", "lora", "longqlora"))
-    if not name.startswith("sequences") or name.endswith(OF_LANGUAGES)
+    if name.endswith(SORTS) or not name.startswith(ONE_OF_A_SORT)
 ]
 cpu_runs = pytest.mark.parametrize(
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in RUNS]
