@@ -54,7 +54,7 @@ def draw_kind(axes: Axes, runs: pd.DataFrame) -> None:
         where, list(published.every), "o", mfc="none", color="black", markersize=6, label="published, all that fit"
     )
     axes.axvspan(0, 1, color="0.93", zorder=-1)
-    axes.set(ylim=(-0.03, 1.03), xlim=(0, None), xlabel="length / longest training length")
+    axes.set(ylim=(-0.03, 1.03), xlim=(0, None), xticks=(1, 2, 3, 5, 10), xlabel="length / longest training length")
 
 
 def draw(folder: Path) -> Figure | None:

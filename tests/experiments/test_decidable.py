@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+import yaml
 
 from experiments.decidable.claims import CLAIMS, NAMES, score_languages
 from experiments.decidable.message import NUMBERS
@@ -12,6 +13,18 @@ from synthlab.studies.evidence import NoEvidence
 from synthlab.studies.verdicts import ClaimData, judge
 
 RIGHT, WRONG = [1.0, 0.99, 0.95, 1.0, 0.97, 1.0], [0.0, 0.0, 0.4, 0.2, 0.0, 0.7]
+
+
+TINY = """
+tiny:
+  title: "tiny: two languages of each kind"
+  seeds: 1
+  languages: 2
+  seconds: 1
+  fixed: {encoding: nope, train_length: 8, test_length: 80, evaluation.sequences: 1, model.width: 16, model.depth: 1,
+    model.heads: 1, protocol.batch: 4, protocol.steps: 2}
+  claims: [inside, outside, ten_times]
+"""
 
 
 def rows(scores: dict[str, dict[int, list[float]]], unfit: int = 0) -> pd.DataFrame:
@@ -76,3 +89,20 @@ def test_the_languages_of_the_study_are_of_their_kind():
     assert [*NAMES] == [
         *dict.fromkeys(classify(compile_expression(each)[1]) for each in ("a*b", "(ab)*", "(aa)*", "(a|b)*b"))
     ]
+
+
+@pytest.mark.slow
+def test_the_command_writes_runs_of_each_language(invoke, tmp_path):
+    (tmp_path / "own/study/decidable").mkdir(parents=True)
+    (tmp_path / "own/study/decidable/tiny.yaml").write_text(TINY)
+    words = ["--config-dir", str(tmp_path / "own"), "decidable/tiny", "workers=1", f"results={tmp_path}"]
+    outcome = invoke("experiments", *words)
+    assert (outcome.status, outcome.err.count("Traceback")) == (0, 0), outcome.err
+    assert "runs to train: 8" in outcome.err
+    runs = pd.read_csv(tmp_path / "decidable/figures/tiny_runs.csv")
+    assert runs.groupby("kind")["number"].unique().map(list).to_dict() == {key: [0, 1] for key in NAMES}
+    assert runs["last"].max() == 80
+    again = PAPER.studies(yaml.safe_load(TINY))["tiny"].reread(runs)
+    assert sum(map(len, again.values())) == len(runs)
+    fewer = invoke("experiments", *words, "study.tiny.languages=1", "replot=true")
+    assert (fewer.status, fewer.err) == (0, "")
