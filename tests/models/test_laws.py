@@ -14,7 +14,6 @@ from synthlab.numbers.family import measure_map
 from synthlab.numbers.outrep import OUTREPS
 from synthlab.runs.run import resolve
 
-
 # The other files here hold each encoding equal to the reference; one of a sort shows that sound ones are not refused.
 SORTS = ("learned", "rope", "t5", "fox", "cope", "threshold", "transformer_xl", "dynamic_ntk", "randomized", "by_layer")
 
