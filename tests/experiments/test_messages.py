@@ -18,7 +18,9 @@ def pixels(picture: bytes) -> np.ndarray:
         return np.asarray(image.convert("L"), float)
 
 
-@pytest.mark.parametrize("name", papers())
+@pytest.mark.parametrize(
+    "name", [name if name == "crasp" else pytest.param(name, marks=pytest.mark.slow) for name in papers()]
+)
 def test_a_committed_picture_is_what_the_committed_tables_draw(name, tmp_path):
     paper, committed = papers()[name](), (REFERENCE / name / NAME).read_bytes()
     drawn, there = pixels(draw_message(paper, REFERENCE / name) or b""), pixels(committed)
