@@ -110,6 +110,11 @@ class Store:
     def find(self, asked: Iterable[str] | None = None) -> dict[str, str]:
         """Return those of the runs ``asked``, or of all, that are recorded, each with the name of its latest file."""
         names = self.files.names("runs")
+        if any(map(IDENTITY.fullmatch, names)):
+            rewrite = f"python -m experiments.rewrite_records {self.files.address}"
+            raise InputError(
+                f"results={self.files.address}: holds records of an earlier layout; {rewrite} rewrites them"
+            )
         sound = {name for name in names if NAME.fullmatch(name) and f"runs/{name}" not in self.damaged}
         if not self._known <= sound:  # a damaged file was set aside
             self._known, self._files = set(), {}
@@ -147,7 +152,7 @@ class Store:
 
         Raises:
             InputError: There is no such record, or it is damaged (DamagedRecord) or outdated (OlderRecord).
-            UnknownFamily: Its family is unknown.
+            UnknownFamily: Its kind is unknown.
         """
         for rows in self.rows([identity]):
             return next(self._decode(rows))

@@ -298,6 +298,12 @@ def test_a_file_with_other_columns_is_refused_in_one_line(tmp_path):
             read()
 
 
+def test_a_folder_of_the_layout_before_is_refused_with_the_command_that_rewrites_it(tmp_path):
+    (tmp_path / "runs" / ("0" * 16)).mkdir(parents=True)
+    with pytest.raises(InputError, match=f"python -m experiments.rewrite_records {tmp_path} rewrites them$"):
+        Store(tmp_path).ids()
+
+
 def test_an_address_of_an_unknown_kind_is_refused():
     with pytest.raises(InputError, match=r"^results=nowhere://x: cannot be reached .*nowhere.*; give a folder$"):
         Store("nowhere://x")
