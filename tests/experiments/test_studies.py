@@ -202,8 +202,12 @@ def test_far_tokens_are_used_where_the_last_ones_do_worse():
     last = "last N tokens"
     rows = runs({last: [0.0, 0.0]} | {name: [-0.2, -0.1] for name in MAPS}, 10)
     rows = rows[rows["arm"] != "alpha 0"].assign(baseline=rows["arm"] == last, loss_8x=rows["loss_4x"])
-    [found] = judged("far_tokens", rows)
-    assert (found.word, [check.median for check in found.checks]) == ("holds", pytest.approx([-0.15] * 4))
+    recall = rows.assign(variant="recall", recall_error_8x=1.0 - (rows["arm"] != last))
+    [found] = judged("far_tokens", pd.concat([rows, recall]))
+    assert (found.word, [check.median for check in found.checks]) == (
+        "holds",
+        pytest.approx([*[-0.15] * 8, *[-1.0] * 4]),
+    )
 
 
 def test_losses_are_means_over_contexts():
