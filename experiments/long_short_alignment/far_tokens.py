@@ -9,11 +9,11 @@ Predictions, written before the runs:
 
 1. On text no map has a lower loss than the last N tokens at 8N: maps only drop there.
 2. On recall every map has a lower loss than the last N tokens at 8N, and recalls facts that these lack.
-3. Interpolation at the best of the three rates has a lower loss on text than the last N tokens at 8N; at 2e-4, the rate
-   of the study methods, a higher one.
+3. Interpolation on long windows has a lower loss on text after 7N to 8N than RoPE on the last N tokens, fine-tuned on
+   as many tokens at the same rate, at 1e-3 and 3e-3; at 2e-4, the rate of the study methods, a higher one.
 
-What would refute them: (1) a map's interval below 0 on text; (2) one above 0 on recall; (3) intervals above 0 at all
-three rates, or one below 0 at 2e-4.
+What would refute them: (1) a map's interval below 0 on text; (2) one above 0 on recall; (3) an interval above 0
+at 1e-3 or 3e-3, or one below 0 at 2e-4.
 """
 
 import pandas as pd

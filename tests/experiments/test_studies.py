@@ -24,7 +24,7 @@ from synthlab.training.execution import execute
 
 EVERY: dict[str, AlignmentStudy] = {
     name: study
-    for group in ("default", "extensions", "predictors", "encodings", "entropy_bonus", "far_tokens", "quick")
+    for group in ("default", "extensions", "predictors", "encodings", "controls", "quick")
     for name, study in studies(PAPER, group).items()
 }
 # Tested up to five training lengths, which the numbers are.
