@@ -119,7 +119,7 @@ def test_beyond_a_window_of_tests_models_read_its_tokens_alone():
     config = small("task=recall", "evaluation.window=8")
     language, asked = TASKS.build(config.task), []
 
-    def watched(tokens, last=None):
+    def watched(tokens, last=1):
         asked.append(tokens)
         return torch.zeros(*tokens.shape[:2], last, language.vocabulary)
 
