@@ -37,7 +37,7 @@ def solve(runs: pd.DataFrame) -> list[Check]:
     """Check that negative eigenvalues solve a task, and positive ones do not."""
     return [
         check
-        for arm in LINEAR
+        for arm in _present(runs, LINEAR)
         for check in (*checks.generalizes(runs, NEGATIVE[arm], LEVEL), *checks.fails(runs, arm, LEVEL))
     ]
 
@@ -53,9 +53,8 @@ def improve(runs: pd.DataFrame) -> list[Check]:
     """Check that each mixer has more right beyond training with negative eigenvalues than without."""
     scores = score_beyond(runs).pivot(index="seed", columns="arm", values="score")
     task, fits, found = runs["task"].iloc[0], runs.drop_duplicates("run").groupby("arm")["fit"], []
-    for arm, negative in NEGATIVE.items():
-        if not {arm, negative} <= set(scores):
-            raise NoEvidence(f"{task}: no finished runs of {arm} and {negative}")
+    for arm in _present(runs, LINEAR):
+        negative = NEGATIVE[arm]
         losses = (scores[arm] - scores[negative]).to_numpy()
         untested = explain_unfit(fits.get_group(negative))
         # A range excludes only its upper end, so equal scores do not pass.
@@ -75,5 +74,13 @@ def improve(runs: pd.DataFrame) -> list[Check]:
 )
 def separate(runs: pd.DataFrame) -> list[Check]:
     """Check that recurrent networks solve a task, and Transformers do not."""
-    good = [check for arm in RECURRENT for check in checks.generalizes(runs, arm, LEVEL)]
-    return good + [check for arm in TRANSFORMERS for check in checks.fails(runs, arm, LEVEL)]
+    good = [check for arm in _present(runs, RECURRENT) for check in checks.generalizes(runs, arm, LEVEL)]
+    return good + [check for arm in _present(runs, TRANSFORMERS) for check in checks.fails(runs, arm, LEVEL)]
+
+
+def _present(runs: pd.DataFrame, arms: tuple[str, ...]) -> list[str]:
+    """Return those of ``arms`` that ``runs`` have: the study quick has fewer. Raises NoEvidence if there are none."""
+    found = [arm for arm in arms if arm in set(runs["arm"])]
+    if not found:
+        raise NoEvidence(f"no finished run of {', '.join(arms)}")
+    return found

@@ -41,7 +41,9 @@ def read_published() -> dict[tuple[str, str], float]:
 def read_runs(folder: Path) -> pd.DataFrame | None:
     """Return the runs of all tasks whose study has been committed; None without any."""
     tables = read_tables(folder / RUNS)
-    found = [tables[name] for name in TASKS if name in tables]
+    found = [tables[name] for name in TASKS if name in tables] or [
+        tables[name] for name in ("quick",) if name in tables
+    ]
     return pd.concat(found, ignore_index=True) if found else None
 
 
