@@ -73,7 +73,7 @@ def test_the_docs_have_at_most_25_000_words():
     assert sum(len(page.read_text().split()) for page in pages()) <= 25_000
 
 
-@pytest.mark.parametrize("name", papers())
+@pytest.mark.parametrize("name", [name for name in papers() if (REFERENCE / name).exists()])
 def test_committed_verdicts_have_the_statements_of_their_claims(name):
     claims = {claim.name: claim.statement for claim in papers()[name]().claims.values()}
     committed = read_text(REFERENCE / name / CLAIMS).drop_duplicates("claim").set_index("claim")["says"]

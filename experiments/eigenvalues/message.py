@@ -27,8 +27,8 @@ LABELS = {  # of arms, in the order of the picture
 }
 TASKS = ("parity", "even_pairs", "cycle_navigation", "modular_arithmetic")  # also the names of their studies
 NOTE = (
-    "Scaled accuracy in % (0: chance), in the last tenth of lengths up to so many times the training length; median "
-    "over seeds. Published: best of three runs, to 6.4 times. Hatched: no run here learned the training lengths."
+    "Scaled accuracy in % (0: chance) at about so many times the training length, median over seeds. Published: best "
+    "of three runs, to 6.4 times. Hatched: no run here learned the training lengths."
 )
 
 
@@ -54,20 +54,21 @@ def draw(folder: Path) -> Figure | None:
         return None
     published, table = read_published(), by_arm(runs)
     tasks = list(dict.fromkeys(table["task"]))
-    figure = new_figure(2.9)
+    arms = [arm for arm in LABELS if arm in set(table["arm"])]
+    figure = new_figure(0.6 + 0.22 * len(arms))
     for axes, task in zip(figure.subplots(1, len(tasks), sharey=True, squeeze=False).flat, tasks, strict=True):
-        of_task = table[(table["task"] == task) & table["arm"].isin(LABELS)]
-        medians = of_task.pivot(index="arm", columns="last", values="median").reindex(list(LABELS))
-        fit = of_task.groupby("arm")["fit"].max().reindex(list(LABELS)).to_numpy()
+        of_task = table[(table["task"] == task) & table["arm"].isin(arms)]
+        medians = of_task.pivot(index="arm", columns="last", values="median").reindex(arms)
+        fit = of_task.groupby("arm")["fit"].max().reindex(arms).to_numpy()
         shown = medians.iloc[:, 2:]  # without the training lengths and twice these
-        theirs = np.array([[published.get((task, arm), np.nan)] for arm in LABELS])
+        theirs = np.array([[published.get((task, arm), np.nan)] for arm in arms])
         values = np.hstack((theirs, shown.to_numpy()))
         texts = [["" if np.isnan(value) else f"{100 * value:.0f}" for value in row] for row in values]
         unfit = np.zeros_like(values, dtype=bool)
         unfit[:, 1:] = (fit == 0)[:, None]
         train_length = runs["train_length"].iloc[0]
         columns = ["published", *(f"{last / train_length:g}x" for last in shown.columns)]
-        draw_cells(axes, values, texts, list(LABELS.values()), columns, "Blues", hatched=unfit)
+        draw_cells(axes, values, texts, [LABELS[arm] for arm in arms], columns, "Blues", hatched=unfit)
         axes.set_title(task.replace("_", " "), fontsize="medium")
         if axes is not figure.axes[0]:
             axes.tick_params(labelleft=False)

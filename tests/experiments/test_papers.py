@@ -75,8 +75,13 @@ def test_command_writes_tables_and_claims(invoke, hasty, own, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["crasp", "nope", "chomsky"])
-@pytest.mark.parametrize("study", ["tasks", "quick"])
+@pytest.mark.parametrize(
+    ("name", "study"),
+    [
+        *((name, study) for name in ("crasp", "nope", "chomsky") for study in ("tasks", "quick")),
+        *(("eigenvalues", "quick"), ("flipflops", "quick")),
+    ],
+)
 def test_every_paper_in_two_steps(name, study, invoke, hasty, tmp_path):
     paper = compose([f"study={name}/default"], "study")["study"][study]
     first: dict[str, str] = {}  # the first task of each claim; all of them would take a minute
@@ -113,7 +118,8 @@ def test_a_task_whose_runs_all_diverged(invoke, own, tmp_path, monkeypatch):
 
 def test_papers_are_the_folders_that_have_one():
     found = papers()
-    assert {"output_alignment", "long_short_alignment", "crasp", "nope", "chomsky"} == set(found)
+    own = {"output_alignment", "long_short_alignment"}
+    assert own | {"crasp", "nope", "chomsky", "eigenvalues", "flipflops"} == set(found)
     for name, load in found.items():
         assert load().name == name
         assert {"default", "quick"} <= set(studies_of(name))
