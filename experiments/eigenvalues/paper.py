@@ -41,10 +41,12 @@ class Eigenvalues(Reproduction):
 
 def format_arms(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table of tasks and arms in words, for readers."""
-    parts = ["median", "least", "greatest", "median_fit"]
-    lengths = [f"{row.first:g} to {row.last:g}" for row in table.itertuples()]
-    fit = [f"{row.fit} of {row.runs}" for row in table.itertuples()]
-    return table[["task", "arm"]].assign(lengths=lengths).join(table[parts].map(format_number)).assign(fit=fit)
+    told = table[["task", "arm"]].assign(
+        lengths=table[["first", "last"]].map("{:g}".format).agg(" to ".join, axis="columns")
+    )
+    for name in ("median", "least", "greatest", "median_fit"):
+        told[name] = table[name].map(format_number)
+    return told.join(table[["fit", "runs"]])
 
 
 def results(folder: Path) -> Rows:
@@ -58,7 +60,7 @@ def results(folder: Path) -> Rows:
     for (task, arm), of_arm in found.groupby(["task", "arm"], sort=False):
         last = of_arm.sort_values("last").iloc[-1]
         numbers = [format_number(last[name]) for name in ("median", "least", "greatest")]
-        told = format_number(published.get((task, arm), float("nan")), "-")
+        told = format_number(published.get((str(task), str(arm)), float("nan")), "-")
         cell = f"{numbers[0]} [{numbers[1]}, {numbers[2]}] ({told}), {last['fit']} of {last['runs']}"
         rows.setdefault(str(arm), {"arm": str(arm)})[str(task).replace("_", " ")] = cell
     return list(rows.values())

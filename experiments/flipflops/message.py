@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.committed_verdicts import RUNS, read_tables
@@ -27,10 +28,15 @@ NOTE = (
 )
 
 
+def read_runs(folder: Path) -> pd.DataFrame | None:
+    """Return the committed runs of the study tasks, else of quick; None without either."""
+    tables = read_tables(folder / RUNS)
+    return tables.get("tasks", tables.get("quick"))
+
+
 def draw(folder: Path) -> Figure | None:
     """Draw a matrix of models by lengths for each test."""
-    tables = read_tables(folder / RUNS)
-    runs = tables.get("tasks", tables.get("quick"))
+    runs = read_runs(folder)
     if runs is None:
         return None
     table = by_arm(runs)

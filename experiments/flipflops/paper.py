@@ -6,7 +6,6 @@ from typing import Any
 import pandas as pd
 from omegaconf import OmegaConf
 
-from experiments.committed_verdicts import RUNS, read_tables
 from experiments.flipflops import message
 from experiments.flipflops.claims import CLAIMS
 from experiments.flipflops.scores import LEVEL, by_arm, fit_in_training
@@ -47,20 +46,18 @@ class FlipFlops(Reproduction):
 
 def format_arms(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table of tests and arms in words, for readers."""
-    told = table[["task", "arm"]].assign(
-        lengths=[f"{row.first:g} to {row.last:g}" for row in table.itertuples()],
-        wrong=[" ".join(map(format_number, (row.median, row.least, row.greatest))) for row in table.itertuples()],
-        generalize=[f"{row.generalize} of {row.fit}" for row in table.itertuples()],
-        interval=[f"{format_number(row.low)} to {format_number(row.high)}" for row in table.itertuples()],
-        fit=[f"{row.fit} of {row.models}" for row in table.itertuples()],
-    )
+    spans = table[["first", "last"]].map("{:g}".format).agg(" to ".join, axis="columns")
+    told = table[["task", "arm"]].assign(lengths=spans)
+    for name in ("median", "least", "greatest", "low", "high"):
+        told[name] = table[name].map(format_number)
+    told = told.join(table[["generalize", "fit", "models"]])
     return told.rename(columns={"task": "test"})
 
 
 def results(folder: Path) -> Rows:
     """Return a row for each arm: how many of the models that fit generalize to each test, with the interval."""
-    tables = read_tables(folder / RUNS)
-    found, rows = by_arm(tables.get("tasks", tables.get("quick"))), {}
+    runs = message.read_runs(folder)
+    found, rows = by_arm(runs) if runs is not None else pd.DataFrame(columns=["task", "arm"]), {}
     for (task, arm), of in found.groupby(["task", "arm"], sort=False):
         row = rows.setdefault(str(arm), {"arm": str(arm), "fit": f"{of['fit'].iloc[0]} of {of['models'].iloc[0]}"})
         worst = of.sort_values("generalize").iloc[0]

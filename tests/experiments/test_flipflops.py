@@ -2,9 +2,12 @@
 
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from experiments.flipflops.claims import CLAIMS
 from experiments.flipflops.scores import by_arm, fit_in_training, least_right
+from synthlab.analysis.plotting import draw_intervals
+from synthlab.analysis.series import style_of
 from synthlab.studies.verdicts import ClaimData, Verdict, judge
 
 BINS = ((1, 10), (11, 20), (31, 40))
@@ -60,3 +63,9 @@ def test_one_layer_and_gates_by_hand():
     others = dict.fromkeys(("nope", "rope", "alibi"), poor)
     assert judged("gates", {"fox": good, "threshold": good} | others).word == "holds"
     assert judged("gates", {"fox": poor, "threshold": poor} | others).word == "fails"  # equal errors are no lead
+
+
+def test_points_in_the_style_of_a_letter():
+    axes = Figure().subplots()
+    draw_intervals(axes, 0, 0.5, 0.4, 0.6, style_of("threshold"))  # its marker is $T$
+    assert "$T$" in [line.get_marker() for line in axes.get_lines()]
