@@ -112,7 +112,7 @@ def count_verdicts() -> list[dict[str, Any]]:
     """Return how many claims of each paper, and of the lab's own, have which word, and how many checks which answer."""
     counts: dict[str, list[dict[str, Any]]] = {}
     for name, load in papers().items():
-        if not (REFERENCE / name / CLAIMS).exists():
+        if not (REFERENCE / name).exists():  # its whole run is not among the committed ones
             continue
         claims = {claim.name: claim for claim in load().claims.values()}
         for row in verdicts(pd.read_csv(REFERENCE / name / CLAIMS)):

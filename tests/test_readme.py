@@ -51,6 +51,11 @@ def test_tables_are_whole(page):
     assert not [line for line in text.splitlines() if re.match(r" *[^| ].*\| *:?-{3}", line)]
 
 
+@pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
+def test_no_line_is_a_comment_to_the_site(page):
+    assert not [line for line in page.read_text().splitlines() if line.startswith("%")]
+
+
 def test_the_table_of_folders_names_files_that_exist():
     table = (ROOT / "docs" / "how_it_works.md").read_text().partition("## Layout")[2].partition("## ")[0]
     for row in re.findall(r"^\| `.*", table, flags=re.MULTILINE):
