@@ -63,7 +63,15 @@ class Shifts(Drawing):
         for name, rows in drawn.groupby("arm", sort=False):
             style = styles[str(name)]
             look = {"markersize": 4, "mfc": "none", "alpha": 0.7}
-            axes.plot(rows["shift"], rows["score"], style.marker, color=style.colour, label=style.label, **look)
+            axes.plot(
+                rows["shift"],
+                rows["score"],
+                linestyle="none",
+                marker=style.marker,
+                color=style.colour,
+                label=style.label,
+                **look,
+            )
         axes.set_xlabel("shift of outputs")
         axes.set_ylabel("score beyond training")
 
