@@ -61,7 +61,7 @@ def draw_untrained(axes: "Axes") -> None:
         axes.plot(means["length"], means["median"], color=colour, lw=1.8)
         if series not in MAPS:
             height = means["median"].iloc[-1] + APART.get(str(series), 0)
-            axes.text(longest + 8, height, series, color=colour, va="center")
+            axes.text(longest + 8, height, str(series), color=colour, va="center")
     axes.text(longest + 8, 1.71, "Self-Extend, ReRoPE,\nleaky ReRoPE, dual chunk", color=BLUE, va="center")
     axes.set(xlabel="tokens before the predicted one", ylabel="loss, nats", xlim=(0, longest))
     axes.set_title("Four maps of positions keep the loss flat without training", loc="left")

@@ -44,8 +44,11 @@ OURS = ("ours", "our question", "the lab's")  # how the place of a claim begins 
 TITLES = {
     "output_alignment": "[Output Alignment](results.md#which-claims-hold)",
     "long_short_alignment": "[Long-Short Alignment](alignment_results.md)",
+    "addition": "[Cho et al.](papers.md#addition-cho-et-al-2024)",
     "crasp": "[Huang et al.](papers.md#which-tasks-generalize-huang-et-al-2025)",
     "nope": "[Kazemnejad et al.](papers.md#which-encodings-generalize-kazemnejad-et-al-2023)",
+    "eigenvalues": "[Grazzi et al.](papers.md#negative-eigenvalues-grazzi-et-al-2025)",
+    "flipflops": "[Opper et al., Yang et al.](papers.md#flip-flops-of-other-densities)",
     "chomsky": "[Delétang et al., Ruoss et al.](papers.md#the-chomsky-hierarchy-and-randomized-positions)",
 }
 

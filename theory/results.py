@@ -19,8 +19,11 @@ from theory.ledger import Entry, Proposition, Status, describe_cause, write_plai
 from theory.trained import SHIFTS, Case
 
 # In the order of the paper's equations; propositions beyond the paper come last.
-PROPOSITIONS = ("definitions", "theorem2", "length", "sums", "mean", "theorem1", "table1", "output_maps", "begin")
-BEYOND = tuple("ABCDEFG")  # statements of the lab, not the paper's
+PROPOSITIONS = (
+    *("definitions", "theorem2", "length", "sums", "mean", "theorem1", "table1", "output_maps", "begin"),
+    "dispersion",
+)
+BEYOND = tuple("ABCDEFGHI")  # statements of the lab, not the paper's
 SLOPE = 0.1  # relative tolerance for the growth of an error's root
 MARKS = {Status.HOLDS: "+", Status.CONDITION: "o", Status.ASSUMPTION: "=", Status.SLIP: "~", Status.FAILS: "-"}
 LINE = 120

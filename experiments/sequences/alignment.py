@@ -62,8 +62,8 @@ class Shifts(Drawing):
     def paint(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style]) -> None:
         for name, rows in drawn.groupby("arm", sort=False):
             style = styles[str(name)]
-            look = {"markersize": 4, "mfc": "none", "alpha": 0.7}
-            axes.plot(rows["shift"], rows["score"], style.marker, color=style.colour, label=style.label, **look)
+            look = {"marker": style.marker, "ls": "", "markersize": 4, "mfc": "none", "alpha": 0.7}
+            axes.plot(rows["shift"], rows["score"], color=style.colour, label=style.label, **look)
         axes.set_xlabel("shift of outputs")
         axes.set_ylabel("score beyond training")
 

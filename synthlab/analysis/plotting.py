@@ -140,7 +140,7 @@ def draw_intervals(
     """
     across, along = (axes.vlines, (places, values)) if upright else (axes.hlines, (values, places))
     across(places, low, high, color=style.colour, lw=width)
-    axes.plot(*along, style.marker, color=style.colour, markersize=5.5, label=style.label)
+    axes.plot(*along, marker=style.marker, ls="", color=style.colour, markersize=5.5, label=style.label)
 
 
 def name_rows(axes: Axes, names: Sequence[str]) -> None:

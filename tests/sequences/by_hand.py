@@ -23,6 +23,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "addition": {"base": 2, "format": "plain", "hints": 9},
     "flip_flop": {"ignore": 0.5},
     "mqar": {"keys": 3, "values": 2, "queries": 1},
+    "retrieval": {"numbers": 2, "classes": 2, "ask": "greatest"},
     "copy_twice": {"symbols": 2, "first": "forwards", "second": "backwards", "between": True},
     "repeat": {"symbols": 3, "times": 2},
     "cycle_navigation": {"positions": 3},
@@ -70,6 +71,13 @@ def flips(length: int) -> Iterator[tuple[Words, Words]]:
                 memory = bit if kind == "w" else memory
                 said += [kind, memory if kind == "r" else bit]
             yield tuple(said[:-1]), (memory,)
+
+
+def retrievals(length: int) -> Iterator[tuple[Words, Words]]:
+    for items in product(product("01", repeat=2), repeat=length):
+        (greatest, letter), *others = sorted(items, reverse=True)
+        if greatest != "0" and all(number < greatest for number, _ in others):
+            yield tuple(".".join(item) for item in items), ("max?", f"c{letter}")
 
 
 def recalls(length: int) -> Iterator[tuple[Words, Words]]:
@@ -214,6 +222,7 @@ REFERENCE: dict[str, Callable[[int], Iterator[tuple[Words, Words]]]] = {
     "addition": sums,
     "flip_flop": flips,
     "mqar": recalls,
+    "retrieval": retrievals,
     "copy_twice": answered("01", lambda words: (*words, "next", *words[::-1])),
     "repeat": lambda length: (((letter,) * length, (letter,) * 2 * length) for letter in "012"),
     "replace": lambda length: (((a, b, *[a] * length), (b,) * length) for a, b in product("012", repeat=2) if a != b),

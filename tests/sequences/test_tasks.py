@@ -1,6 +1,7 @@
 """The tasks: their examples by hand, against a reference over all prompts, and how often each prompt is drawn."""
 
 from collections import Counter
+from itertools import product
 
 import pytest
 import torch
@@ -72,13 +73,25 @@ def test_chance_is_the_best_constant_answer(name):
     for length in problem.lengths(1, 4):
         uniform = name in UNIFORM  # then all prompts say it exactly
         pairs = list(REFERENCE[name](length)) if uniform else drawn(problem, [length] * MANY)
-        answers = Counter(answer[1:] if name == "mqar" else answer for _, answer in pairs)
+        answers = Counter(answer[1:] if name in ("mqar", "retrieval") else answer for _, answer in pairs)
         share = answers.most_common(1)[0][1] / len(pairs)
         chance = problem.chance(length)
         slack = 1e-12 if uniform else 5 * (0.25 / MANY) ** 0.5
         assert share < chance + slack
         if name not in BOUNDS:
             assert share > chance - slack
+
+
+@pytest.mark.parametrize("ask", ["greatest", "number"])
+def test_retrieval_looks_for_a_number_that_is_uniform_and_occurs_once(ask):
+    pairs, found = drawn(task("retrieval", numbers=4, ask=ask), [3] * MANY), []
+    for prompt, (question, letter) in pairs:
+        numbers, letters = zip(*(item.split(".") for item in prompt), strict=True)
+        number = max(numbers) if ask == "greatest" else question[0]
+        assert (question, numbers.count(number)) == ("max?" if ask == "greatest" else f"{number}?", 1)
+        assert letter == f"c{letters[numbers.index(number)]}"
+        found.append((number, numbers.index(number)))
+    assert_uniform(found, set(product("123" if ask == "greatest" else "0123", range(3))))
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def test_one_call_writes_everything(invoke, tmp_path, monkeypatch):
     named = {line.strip() for line in outcome.out.splitlines() if line.startswith(f"  {folder}")}
     assert named == {str(path) for path in folder.iterdir() if not path.name.startswith(".")}
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert len(pd.read_csv(folder / "ledger.csv")) == 61
+    assert len(pd.read_csv(folder / "ledger.csv")) == 63
     training, maps = (pd.read_csv(folder / f"{name}.csv") for name in ("training", "maps"))
     assert set(training["model"]) == {"linear", "softmax"}
     assert training["length"].max() == 9

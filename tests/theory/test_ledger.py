@@ -23,7 +23,7 @@ STATUSES = {
     "28": H, "28, step 1": F, "28, step 2": H, "28, step 3": F, "28, step 4": F, "28, step 5": H, "28, step 6": H,
     "28, step 7": F, "28, step 8": F, "28, step 9": H, "28, step 10": F, "28, step 11": C, "28, 29": F, "29, ratio": H,
     "Table 1, training loss": F, "Table 1, misalignment": H,
-    "A": H, "B": H, "C": H, "D": H, "E": H, "F": H, "G": H,
+    "A": H, "B": H, "C": H, "D": H, "E": H, "F": H, "G": H, "H": H, "I": H,
 }  # fmt: skip
 E_ = sympy.Symbol("varepsilon", real=True)
 RHO = sympy.Symbol("rho", positive=True)
@@ -54,6 +54,7 @@ ALTERED = {
     "E": set(),
     "F": {("length", "reciprocal", 1), ("length", "reciprocal", 7)},
     "G": lambda outrep, n: Matrix([[1, 1, 1]] * 2),
+    "H": lambda n, ratio: ratio / (2 * n),
 }  # fmt: skip
 ENTRIES = {entry.equation: entry for _, entry in entries()}
 LONG = ("8 = 12", "13 -> 14", "20, first", "28, 29", "A", "B", "D", "E", "F")  # their checks take a second or more

@@ -71,6 +71,7 @@ TASKS = Registry(
         "addition": arithmetic.Addition,
         "flip_flop": memory.FlipFlop,
         "mqar": memory.MQAR,
+        "retrieval": memory.Retrieval,
         # The Chomsky hierarchy. Its tasks that are one of the above with other settings are files of conf/task.
         "even_pairs": counting.EvenPairs,
         "cycle_navigation": counting.CycleNavigation,

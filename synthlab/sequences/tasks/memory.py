@@ -1,7 +1,10 @@
-"""Tasks of memory: flip-flop, associative recall of several queries (MQAR), missing duplicate, stack manipulation."""
+"""Tasks of memory: flip-flop, associative recall of several queries (MQAR), retrieval of one item.
+
+Also missing duplicate and stack manipulation.
+"""
 
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -10,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from synthlab.sequences.task import AnswerTask, Pairs, hide_rest, integers, push_left, ranks
-from synthlab.sequences.tasks.copying import Number, draw_distinct, reverse
+from synthlab.sequences.tasks.copying import Number, Several, draw_distinct, reverse
 from synthlab.sequences.tasks.counting import OneAnswer
 
 WRITE, READ, IGNORE = 2, 3, 4  # symbols of flip-flop, numbered after the bits
@@ -82,6 +85,50 @@ class MQAR(AnswerTask):
 
     def chance(self, length: int) -> float:
         return float(self.values) ** -self.queries
+
+
+class Retrieval(AnswerTask):
+    """The class of one of n items: of the item with the greatest number, or of that whose number is asked for.
+
+    An item is one token, a number and a class, which is uniform. The number that is looked for is uniform and occurs
+    once, whatever n; the other items have independent numbers, uniform among those below it or, if it is asked for,
+    among all others. After the separator the model gets the question, ``max?`` or the number, and must find the class.
+    So a single attention head can answer without positions.
+    """
+
+    source = "Veličković et al., 2024, arXiv 2410.01104: max retrieval"
+    departs = "numbers are whole, and the greatest is uniform at every length; one may ask for a number, too"
+
+    def __init__(self, numbers: Several, classes: Several, ask: Literal["greatest", "number"]):
+        self.numbers, self.classes, self.ask = numbers, classes, ask
+        items = (f"{number}.{letter}" for number in range(numbers) for letter in range(classes))
+        questions = ("max?",) if ask == "greatest" else (f"{number}?" for number in range(numbers))
+        self.symbols = (*items, *(f"c{letter}" for letter in range(classes)), *questions)
+
+    def sizes(self, length: int) -> tuple[int, int]:
+        return length, 2
+
+    def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
+        rows, longest = len(lengths), int(lengths.max())
+        letters = torch.randint(self.classes, (rows, longest), generator=generator)
+        place = integers(lengths, generator)[:, None]
+        first = (self.numbers + 1) * self.classes  # the first question
+        if self.ask == "greatest":
+            wanted = torch.randint(1, self.numbers, (rows, 1), generator=generator)
+            others = integers(wanted.expand(-1, longest), generator)
+            question = torch.full_like(wanted, first)
+        else:
+            wanted = torch.randint(self.numbers, (rows, 1), generator=generator)
+            others = torch.randint(self.numbers - 1, (rows, longest), generator=generator)
+            others += others >= wanted
+            question = first + wanted
+        items = others.scatter(1, place, wanted) * self.classes + letters
+        answer = torch.cat((question, self.numbers * self.classes + letters.gather(1, place)), 1)
+        asked = torch.tensor([False, True]).expand(answer.shape)
+        return Pairs(items, lengths, answer, torch.full_like(lengths, 2), asked)
+
+    def chance(self, length: int) -> float:
+        return 1 / self.classes
 
 
 class MissingDuplicate(OneAnswer):
