@@ -13,7 +13,7 @@ from synthlab.positions.samplers import Contiguous
 from synthlab.rng import stream
 from synthlab.sequences.positions import POSITIONS, OfTask
 from synthlab.sequences.run import SequencesRun
-from synthlab.sequences.task import Batch, integers
+from synthlab.sequences.task import Batch, draw_integers
 from synthlab.sequences.tasks import TASKS
 from synthlab.training.ensembles import ensemble_size
 
@@ -38,7 +38,7 @@ def draw_batches(config: SequencesRun) -> Iterator[Batch]:
         ]
         drawn += at_once
         counts = (lengths <= torch.tensor(longest)[:, None]).sum(1)
-        chosen = lengths[integers(counts.repeat_interleave(size), generator)]
+        chosen = lengths[draw_integers(counts.repeat_interleave(size), generator)]
         batch = task.batch(chosen, width, generator)
         yield from map(Batch._make, zip(*(part.split(size) for part in batch), strict=True))
 
