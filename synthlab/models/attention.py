@@ -137,16 +137,6 @@ class Causal:
         """Count the keys that each query sees."""
         return self.mask.sum(-1, keepdim=True)
 
-    @property
-    def adjusts(self) -> bool:
-        """True if the encoding adjusts logits, given all those of a query."""
-        return "adjust" in self.encoding.hooks
-
-    @property
-    def weighs(self) -> bool:
-        """True if the encoding makes weights of logits in place of softmax."""
-        return "weigh" in self.encoding.hooks
-
     @cached_property
     def logit_offsets(self) -> Float[Tensor, "*rows Q K"]:
         """What is added to logits: the bias, and minus infinity where the mask is False."""
@@ -159,8 +149,8 @@ class Causal:
         It applies where logits are inner products plus a constant.
         """
         is_constant = self.bias is None or not self.bias.requires_grad
-        is_plain = type(self.encoding).products is Encoding.products
-        return is_constant and is_plain and not self.adjusts and not self.weighs and self.mask.shape[-1] >= FUSED_FROM
+        is_plain = type(self.encoding).products is Encoding.products and not self.encoding.hooks & {"adjust", "weigh"}
+        return is_constant and is_plain and self.mask.shape[-1] >= FUSED_FROM
 
 
 def lay_out_layers(encodings: Sequence[Encoding], build: Callable[[Encoding], Causal]) -> list[Causal]:
@@ -215,7 +205,7 @@ class Attention(nn.Module):
             scores = content + self.hook_position_scores(scores - content)
         scores = self.mask(self.hook_unmasked_scores(scores), layout.mask)
         scores = self.hook_attn_scores(layout.by_text(scores, self))
-        pattern = layout.encoding.weigh(scores) if layout.weighs else self.normalize(scores)
+        pattern = layout.encoding.weigh(scores) if "weigh" in layout.encoding.hooks else self.normalize(scores)
         return layout.project_output(self.hook_pattern(pattern), v, self)
 
     def project_output(self, z: Float[Tensor, "*B Q H d"]) -> Float[Tensor, "*B Q D"]:
@@ -260,7 +250,7 @@ class Attention(nn.Module):
             logits = logits * self.scale
         if layout.bias is not None:
             logits = logits + layout.bias
-        if layout.adjusts:
+        if "adjust" in layout.encoding.hooks:
             logits = layout.encoding.adjust(logits, q, layout.mask, layout.bias)
         return logits if self.kind == "softmax" else logits / layout.count_keys()
 
