@@ -6,7 +6,7 @@
 #   make demo               the classroom: watch models learn, live, in a browser
 #   make test               the tests that take minutes together; make test-slow, those that take long by themselves;
 #                           make test-browser, the classroom and the site in Chromium
-#   make screenshots        the pictures of the classroom in docs/classroom.md
+#   make screenshots        the picture of the classroom in docs/classroom.md
 #   make docs               the documentation as a site that needs no network: site/index.html
 #   make bench              how fast the lab is on this machine, and against what; make bench ARGS=gpu, on its GPU
 #   make reference          train the committed reference run (8 hours on 2 cores); make reference-list says how long here;

@@ -9,7 +9,7 @@ from typing import Any
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
-COPIED = {"contributing": "CONTRIBUTING.md", "changelog": "CHANGELOG.md"}  # pages whose text is a file of the root
+COPIED = {"index": "README.md", "contributing": "CONTRIBUTING.md", "changelog": "CHANGELOG.md"}  # from the root
 
 project = "synthlab"
 author = "The synthlab authors"
@@ -41,17 +41,18 @@ html_copy_source = False
 html_show_search_summary = False  # a browser reads no other page of a site that is a folder of files
 html_css_files = ["site.css"]
 html_static_path = ["static"]
+html_extra_path = ["atlas.html"]
 
-LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(((?!https?:|#)[^)\s]+)\)")
+LINK = re.compile(r"(!?\[([^\]]*)\])\(((?!https?:|#)[^)\s]+)\)")
 
 
 def read_source(app: Any, docname: str, source: list[str]) -> None:
-    """Fill the pages that are files of the repository's root, and turn links to folders, which a site without a server
-    cannot follow, into text."""
+    """Fill the pages that are files of the root, before their contents; make text of links to folders, which a site
+    without a server cannot follow."""
     if docname in COPIED:
-        text = (ROOT / COPIED[docname]).read_text()
-        source[0] = LINK.sub(lambda link: f"[{link[1]}]({_from_docs(link[2])})", text)
-    source[0] = LINK.sub(lambda link: link[1] if (DOCS / link[2]).is_dir() else link[0], source[0])
+        text = LINK.sub(lambda link: f"{link[1]}({_from_docs(link[3])})", (ROOT / COPIED[docname]).read_text())
+        source[0] = text + "\n" + "".join(source[0].partition("```{toctree}")[1:])
+    source[0] = LINK.sub(lambda link: link[2] if (DOCS / link[3]).is_dir() else link[0], source[0])
 
 
 def _from_docs(path: str) -> str:

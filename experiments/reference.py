@@ -38,14 +38,15 @@ from synthlab.studies.pages import template
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
+FILES = REFERENCE / "tables"  # what tables.md shows
 OURS = ("ours", "our question", "the lab's")  # how the place of a claim begins that is no paper's
 # Each paper as the scoreboard names it, with the section that has its claims.
 TITLES = {
     "output_alignment": "[Output Alignment](results.md#which-claims-hold)",
-    "long_short_alignment": "[Long-Short Alignment](alignment_results.md#claims-on-long-short-alignment)",
-    "crasp": "[Huang et al.](papers.md#claims-of-huang-et-al-2025)",
-    "nope": "[Kazemnejad et al.](papers.md#claims-of-kazemnejad-et-al-2023)",
-    "chomsky": "[Delétang et al., Ruoss et al.](papers.md#claims-on-the-chomsky-hierarchy-and-randomized-positions)",
+    "long_short_alignment": "[Long-Short Alignment](alignment_results.md)",
+    "crasp": "[Huang et al.](papers.md#which-tasks-generalize-huang-et-al-2025)",
+    "nope": "[Kazemnejad et al.](papers.md#which-encodings-generalize-kazemnejad-et-al-2023)",
+    "chomsky": "[Delétang et al., Ruoss et al.](papers.md#the-chomsky-hierarchy-and-randomized-positions)",
 }
 
 
@@ -165,10 +166,32 @@ def renew_page(page: str, tables: dict[str, list[dict[str, Any]]]) -> str:
     """Return ``page`` with new text between ``<!-- BLOCK -->`` and ``<!-- /BLOCK -->``, for each of ``blocks``."""
     form = template("experiments", "readme.md.j2", markup=False)
     for block, rows in tables.items():
-        text = form.render(block=block, rows=rows)
+        text = form.render(rows=make_cells(rows))
         pattern = rf"(<!-- {block} -->\n).*?(<!-- /{block} -->)"
         page = re.sub(pattern, lambda found, text=text: found[1] + text + found[2], page, flags=re.DOTALL)
     return page
+
+
+def make_cells(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of a table as readers see them: what a claim says and its verdict, or what was measured."""
+    shown = {"says": "claim", "verdict": "verdict", "effect": "measured", "fit": "runs that fit"}
+    if "says" in rows[0]:
+        rows = [row | {"says": f"{row['id'].partition('.')[2]}. {row['says']}"} for row in rows]
+    elif "numbers" in rows[0]:
+        shown = {"measure": "measure", "value": "measured", "goal": "goal", "details": "details"}
+    else:
+        return rows
+    return [{shown[key]: row[key] for key in shown} for row in rows]
+
+
+def make_files(tables: dict[str, list[dict[str, Any]]]) -> dict[Path, str]:
+    """Return the text of the CSV of each table that stands on no page."""
+    text = "".join(page.read_text() for page in pages())
+    return {
+        FILES / f"{block}.csv": pd.DataFrame(make_cells(rows)).to_csv(index=False)
+        for block, rows in tables.items()
+        if f"<!-- {block} -->" not in text
+    }
 
 
 def pages() -> list[Path]:
@@ -204,6 +227,8 @@ def main() -> None:
     tables = blocks()
     for page in pages():
         page.write_text(renew_page(page.read_text(), tables))
+    for path, text in make_files(tables).items():
+        path.write_text(text)
 
 
 if __name__ == "__main__":

@@ -29,9 +29,6 @@ def make_tables() -> dict[str, Rows]:
     tables |= {f"metrics_{family}": list_metrics(family) for family in families()}
     texts = dict(find_hooks())
     tables["hooks"] = [describe_hook(name, texts[name]) for name in HOOKS]
-    tables["members"] = [
-        {"member": f"`{name}`", "what it does": text} for name, text in texts.items() if name not in HOOKS
-    ]
     return {LIST + name: rows for name, rows in tables.items()}
 
 

@@ -23,7 +23,8 @@ HORIZON = "horizonlength"
 PLAIN = "identity"
 ORDER = (PLAIN, "sqrt", "log", "rlog", "rsqrt", "reciprocal")  # of maps, by how fast they fall
 NOTE = (
-    "Trained on lengths 1 to {trained}. Left: median over seeds, bar from least to greatest, on two scales. Right: "
+    "Trained on lengths 1 to {trained}. Left: median over seeds, bar from least to greatest, on two scales; dashed, "
+    "always the mean of the training answers. Right: "
     "length up to which the relative error stays under 5 %, median over seeds and, below, least to greatest"
     "{hatched}."
 )
@@ -39,6 +40,7 @@ def draw(folder: Path) -> Figure | None:
     figure = new_figure(3.4)
     whole = figure.add_gridspec(len(far), 2, height_ratios=[len(rows) for rows in far.values()])
     upper = None
+    trained = int(tables["figure1b"]["train_length"].max())
     for place, (key, rows) in enumerate(far.items()):
         axes = figure.add_subplot(whole[place, 0], sharex=upper if place == 2 else None)
         upper = axes
@@ -46,13 +48,13 @@ def draw(folder: Path) -> Figure | None:
             style = style_of(row["series"])._replace(label="_")
             draw_intervals(axes, y, row["median"], row["low"], row["high"], style)
         axes.set_xscale("log")
+        axes.axvline(_chance(key, FAR * trained, trained), color="0.4", lw=1, ls=(0, (4, 3)))
         name_rows(axes, [style_of(name).label for name in rows["series"]])
         axes.set_title(PANELS[key][0], loc="left", fontsize="medium")
         if place == 1:
             axes.tick_params(labelbottom=False)
         axes.grid(axis="x", color="0.9")
     assert upper is not None
-    trained = int(tables["figure1b"]["train_length"].max())
     upper.set_xlabel(f"mean squared error at length {FAR * trained}")
     axes = figure.add_subplot(whole[:, 1])
     _draw_horizons(axes, horizon, trained)
@@ -61,6 +63,11 @@ def draw(folder: Path) -> Figure | None:
     hatched = f" ({UNFIT})" if find_unfit(horizon).any() else ""
     add_legend(figure, NOTE.format(trained=trained, hatched=hatched))
     return figure
+
+
+def _chance(panel: str, length: int, trained: int) -> float:
+    """Return the squared error at a length of always answering the mean of the training answers: 1/2, or a length."""
+    return 0.25 / length if panel == "figure1a" else (length - (1 + trained) / 2) ** 2
 
 
 def _draw_horizons(axes: Axes, horizon: pd.DataFrame, trained: int) -> None:

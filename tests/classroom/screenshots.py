@@ -1,4 +1,4 @@
-"""``make screenshots``: the two pictures of the page in docs/classroom.md, from a page driven by Chromium."""
+"""``make screenshots``: the picture of the page in docs/classroom.md, from a page driven by Chromium."""
 
 import time
 from pathlib import Path
@@ -18,14 +18,6 @@ def main() -> None:
         window.idle(3)
         time.sleep(1)  # what was drawn last
         window.page.screenshot(path=DOCS / "classroom.png")
-        window.button("Which encoding?").click()
-        window.idle(7)
-        window.page.get_by_label("length: ").or_(window.page.locator(".noUi-handle")).last.focus()
-        for _ in range(6):
-            window.page.keyboard.press("ArrowRight")
-        window.page.evaluate("document.getElementById('inside').scrollIntoView()")
-        time.sleep(2)
-        window.page.screenshot(path=DOCS / "classroom_inside.png")
 
 
 if __name__ == "__main__":

@@ -12,12 +12,22 @@ from experiments.reference import REFERENCE, ROOT, count_verdicts
 from synthlab.runs.conf_files import families, tasks_of
 
 
-@pytest.fixture(scope="module")
-def answers():
-    spec = importlib.util.spec_from_file_location("answers", ROOT / "docs" / "answers.py")
+def load(name: str):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def answers():
+    return load("answers")
+
+
+def test_the_pictures_on_language_models_are_what_the_committed_tables_draw(tmp_path):
+    load("alignment_pictures").draw_all(tmp_path)
+    for name in ("regularizer.svg", "untrained.svg"):
+        assert (tmp_path / name).read_text() == (ROOT / "docs" / name).read_text()
 
 
 def test_the_committed_picture_is_what_the_committed_table_draws(answers, tmp_path):
@@ -25,8 +35,7 @@ def test_the_committed_picture_is_what_the_committed_table_draws(answers, tmp_pa
     assert (tmp_path / "answers.svg").read_text() == answers.PICTURE.read_text()
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
-def test_the_sentences_below_the_picture_are_the_table(answers, page):
+def test_the_sentences_below_the_picture_are_the_table(answers):
     table = pd.read_csv(answers.TABLE)
     assert set(table["seeds"]) == {20}
     rows = table[table["length"] == 50].set_index("outrep")
@@ -34,7 +43,7 @@ def test_the_sentences_below_the_picture_are_the_table(answers, page):
     assert plain["median"] == 9
     said = f"answers nine. Trained to answer 1/x, it answers {mapped.iloc[0]:.0f}; its seeds range from "
     said += f"{mapped.iloc[1]:.0f} to {mapped.iloc[2]:.0f}."
-    assert said in " ".join((ROOT / page).read_text().split())
+    assert said in " ".join((ROOT / "README.md").read_text().split())
 
 
 @pytest.mark.parametrize("outrep", ["identity", "reciprocal"])

@@ -25,6 +25,15 @@ def test_pages_of_files_of_the_root_link_from_docs(conf):
     assert "](extending.md)" in source[0]
 
 
+def test_the_first_page_is_the_readme_and_the_contents(conf):
+    source = [(ROOT / "docs" / "index.md").read_text()]
+    conf.read_source(None, "index", source)
+    assert source[0].startswith("# synthlab\n")
+    assert "](answers.svg)" in source[0]
+    assert "](reference.md#tasks)" in source[0]
+    assert source[0].endswith("changelog\n```\n")
+
+
 def test_what_a_page_would_fetch_is_named(conf, tmp_path):
     site = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(format="html"))
     (tmp_path / "index.html").write_text('<script src="a.js"></script><a href="https://arxiv.org">paper</a>')

@@ -29,6 +29,16 @@ def find_horizon(errors: pd.Series, tolerance: float) -> int:
     return int(beyond.min()) - 1
 
 
+def test_each_effect_of_the_paper_s_claims_is_the_committed_one():
+    rows = pd.read_csv(REFERENCE / "tables" / "output_alignment.csv")
+    committed = rows.set_index(rows["claim"].str.partition(".")[0])
+    lines = (ROOT / "docs/results.md").read_text().partition("| claim | effect | verdict |")[2].partition("\n\n")[0]
+    for claim, effect, verdict in (line.strip("| ").split(" | ") for line in lines.splitlines()[2:]):
+        found = committed.loc[claim.partition(":")[0]]
+        assert effect in found["measured"]
+        assert verdict == found["verdict"]
+
+
 def row(table: str, **values: object) -> pd.Series:
     rows = tables()[table]
     for column, value in values.items():

@@ -9,15 +9,14 @@ import pytest
 import torch
 
 from experiments.output_alignment.readout import CLAIMS, find_best_powers
-from support.models import DIMS
+from support.models import DIMS, model
 from support.records import record
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Encoding
 from synthlab.models.packing import lay_out
 from synthlab.models.reference import predict_prefixes
-from synthlab.models.transformer import TABLE_LENGTH, Transformer
+from synthlab.models.transformer import TABLE_LENGTH
 from synthlab.models.unique_tokens import TokenTable
-from synthlab.rng import stream
 from synthlab.storage.records import Record
 from synthlab.studies.evidence import Evidence
 from synthlab.studies.verdicts import ClaimData, judge
@@ -27,17 +26,11 @@ POWERS = (-3.0, -2.0, -1.0, -0.5, -0.25)
 
 
 def member(q: float, raised: str, inner: str = "nope") -> dict:
-    name = "readout"
-    return {"name": name, "q": q, "raised": raised, "inner": {"name": inner}}
+    return {"name": "readout", "q": q, "raised": raised, "inner": {"name": inner}}
 
 
 def build(*chosen, **named) -> Encoding:
     return ENCODINGS.build(member(*chosen, **named), DIMS)
-
-
-def model(encoding: dict, depth: int = 1) -> Transformer:
-    sizes = {"width": 16, "depth": depth, "heads": 4, "mlp_ratio": 2.0, "norm": "pre", "attention": "softmax"}
-    return Transformer(partial(ENCODINGS.build, encoding), [stream(0, "initial")], **sizes, init_scale=1.0)
 
 
 def symbols(length: int) -> torch.Tensor:
@@ -71,7 +64,7 @@ def test_weights_at_equal_logits_by_hand_in_both_layouts(q, raised):
 
 @pytest.mark.parametrize("raised", EACH)
 def test_packed_rows_answer_as_each_prefix_alone(raised):
-    net = model(member(2.0, raised, "alibi"), depth=2)
+    net = model(partial(ENCODINGS.build, member(2.0, raised, "alibi")))
     for length in (6, TABLE_LENGTH + 2):
         x = symbols(length)
         outputs = net(x)[0]

@@ -61,4 +61,4 @@ def test_the_best_encoding_s_gain_by_length_and_without_even_pairs():
     assert (once["fit"].sum(), len(once)) == (83, 375)
     says("README.md", "0.026 [-0.001, 0.035]", "Only 83 of 375 runs learned")
     says("docs/papers.md", "0.010 [-0.002, 0.016] at 16 to 30 and 0.044 [0.001, 0.058] at 31 to 45")
-    says("docs/findings.md", "without it 0.019 [-0.015, 0.037]")
+    says("docs/papers.md", "without it 0.019 [-0.015, 0.037]")

@@ -12,7 +12,6 @@ from synthlab.language.objective import WindowLoss, random_positions
 from synthlab.language.training import build_models
 from synthlab.longshort.misalignment import last_logits, misalignment
 from synthlab.longshort.regularizer import aligned_loss
-from synthlab.models.encodings import ENCODINGS
 from synthlab.models.layers import Member
 from synthlab.rng import stream
 
@@ -31,7 +30,7 @@ def by_position(tokens: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
     return torch.sin(torch.arange(5.0) * (1 + tokens + 7 * positions).unsqueeze(-1))
 
 
-@pytest.mark.parametrize("name", ENCODINGS)
+@pytest.mark.parametrize("name", ["rope", "learned", "fox", "dynamic_ntk", "randomized"])  # the last draws positions
 def test_equal_windows_have_no_excess(name):
     config = small(f"encoding={name}")
     ensemble, x = build_models([config]), TASKS.build(config.task).draw(20, 8, generator(), held_out=True)

@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 import torch
 
-from support.configs import composed, config, small
-from support.models import DIMS, at, build, symbols
+from support.configs import composed, config
+from support.models import DIMS, at, build, model, symbols, texts
 from synthlab.errors import InputError
 from synthlab.models import transformer
 from synthlab.models.encodings import ENCODINGS
@@ -14,11 +14,8 @@ from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.language_model import LanguageModel, ReferenceLanguageModel
 from synthlab.models.layers import ensemble_parameter, init_normal
 from synthlab.models.reference import predict_prefixes
-from synthlab.models.transformer import Transformer
-from synthlab.rng import stream
 from synthlab.runs.composition import compose, to_overrides
 from synthlab.runs.run import resolve
-from synthlab.training.execution import execute, execute_together
 
 MIXED = ["t5", {"name": "window", "width": 3, "inner": {"name": "rope", "base": 100.0}}, "alibi"]
 
@@ -43,14 +40,8 @@ def by_layer(layers: list, dims: Dims) -> Encoding:
     return ENCODINGS.build({"name": "by_layer", "layers": layers}, dims)
 
 
-def network(make_encoding, made=Transformer, models: int = 1, depth: int = 4, **changed):
-    sizes = {"width": 16, "depth": depth, "heads": 4, "mlp_ratio": 2.0, "norm": "pre", "attention": "softmax"}
-    own = (5,) if made is not Transformer else ()
-    return made(make_encoding, [stream(seed, "initial") for seed in range(models)], *own, **sizes, init_scale=1.0)
-
-
 def test_a_packed_layer_has_its_own_encoding(monkeypatch):
-    net, x = network(partial(by_layer, MIXED)), symbols()
+    net, x = model(partial(by_layer, MIXED), depth=4), symbols()
     alone = predict_prefixes(net, x[0])
     torch.testing.assert_close(net(x)[0], alone)
     monkeypatch.setattr(transformer, "TABLE_LENGTH", 0)
@@ -63,27 +54,25 @@ def test_a_packed_layer_has_its_own_encoding(monkeypatch):
 
 
 def test_language_models_have_the_same_layers():
-    net, plain = (network(partial(by_layer, MIXED), made) for made in (LanguageModel, ReferenceLanguageModel))
-    x = torch.randint(5, (1, 3, 9), generator=torch.Generator().manual_seed(0))
-    torch.testing.assert_close(net(x), plain(x))
+    net, plain = (model(partial(by_layer, MIXED), 1, made, depth=4) for made in (LanguageModel, ReferenceLanguageModel))
+    x = texts()
     torch.testing.assert_close(net(x, last=2), plain(x)[:, :, -2:])
     ragged = net.without_padding(x, None, torch.tensor([[4, 9, 1]]))
     torch.testing.assert_close(ragged[:, 0, :4], plain(x)[:, 0, :4])
-    torch.testing.assert_close(ragged[:, 1], plain(x)[:, 1])
 
 
 @pytest.mark.parametrize("name", ["rope", "t5", "learned"])
 def test_one_encoding_by_layer_is_that_encoding(name):
     x = symbols(2)
-    alike = [network(make, models=2) for make in (partial(build, name), partial(by_layer, [name]))]
+    alike = [model(make, models=2, depth=4) for make in (partial(build, name), partial(by_layer, [name]))]
     assert torch.equal(alike[0](x), alike[1](x))
 
 
 def test_a_class_says_whether_layers_share_it():
-    shared = network(partial(by_layer, ["t5", "nope"])).encodings()
+    shared = model(partial(by_layer, ["t5", "nope"]), depth=4).encodings()
     assert shared[0] is shared[2]
     assert shared[1] is shared[3]
-    own = network(Slope)
+    own = model(Slope, depth=4)
     slopes = [each.slope.item() for each in own.encodings()]
     assert len(set(slopes)) == 4
     x = symbols()
@@ -98,7 +87,7 @@ def test_a_window_by_hand():
 
 def test_a_layer_reaches_as_far_as_its_window():
     window = {"name": "window", "width": 3, "inner": {"name": "nope"}}
-    net = network(partial(by_layer, [window]), LanguageModel, depth=2)
+    net = model(partial(by_layer, [window]), made=LanguageModel)
     x = torch.zeros(1, 1, 9, dtype=torch.long)
     changed = x.clone()
     changed[..., 0] = 1
@@ -147,16 +136,3 @@ def test_random_positions_may_surround_layers():
     made = build("randomized", DIMS._replace(depth=2), inner=inner)
     assert made.draws_positions
     assert [type(made.at_layer(layer)).__name__ for layer in (0, 1)] == ["Sinusoidal", "ALiBi"]
-
-
-@pytest.mark.parametrize("run", [config, small])
-def test_an_ensemble_computes_what_each_model_does_alone(run):
-    layers = {"name": "by_layer", "layers": ["t5", {"name": "window", "width": 3, "inner": {"name": "alibi"}}]}
-    base = run("model.depth=2", "model.width=16", "model.heads=4")
-    configs = [
-        base.model_copy(update={"encoding": layers, "seed": s, "weight_seed": s, "data_seed": s}) for s in (0, 1)
-    ]
-    for together, one in zip(execute_together(configs), configs, strict=True):
-        alone = execute(one)
-        assert together.training.equals(alone.training)
-        assert together.metrics.equals(alone.metrics)

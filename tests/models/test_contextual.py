@@ -1,31 +1,23 @@
 """Encodings that see what the model computes, and learned functions of the distance, each against loops over tokens."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
 
-from support.models import ARGUMENTS, DIMS, build, model, symbols
+from support import models
+from support.models import ARGUMENTS, DIMS, build, model, randoms, symbols
 from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims
 
 T = 6
-
-
-def triangle(values) -> torch.Tensor:
-    """Numbers for each head, query and key that it sees, zeros for others."""
-    return torch.stack(
-        [torch.tensor([[values(h, i, j) if j <= i else 0.0 for j in range(T)] for i in range(T)]) for h in range(2)]
-    )
+triangle = partial(models.triangle, tokens=T)
 
 
 def biases(encoding) -> torch.Tensor:
     place = torch.arange(T)
     return encoding.bias(place.view(1, 1, -1, 1), place.view(1, 1, 1, -1).expand(1, 1, T, T)).tril()[0, 0]
-
-
-def randoms(*shape: int) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(0))
 
 
 def test_forget_gates_by_hand():

@@ -1,12 +1,10 @@
 """The laws that the lab measures of a user's classes hold for its own, and are broken by classes that break them."""
 
-from functools import partial
-
 import pytest
 import torch
 
 from support.configs import composed, config
-from support.models import build, model
+from support.models import VOCABULARY, model
 from synthlab.errors import InputError
 from synthlab.models import laws
 from synthlab.models.encodings import ENCODINGS
@@ -14,24 +12,13 @@ from synthlab.models.language_model import LanguageModel
 from synthlab.models.laws import measure_model
 from synthlab.numbers.family import measure_map
 from synthlab.numbers.outrep import OUTREPS
-from synthlab.rng import stream
 from synthlab.runs.run import resolve
-
-SIZES = {
-    "width": 16,
-    "depth": 2,
-    "heads": 4,
-    "mlp_ratio": 2.0,
-    "norm": "pre",
-    "attention": "softmax",
-    "init_scale": 1.0,
-}
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
 def test_every_encoding_keeps_the_laws_in_both_models(name):
-    language = LanguageModel(partial(build, name), [stream(0, "initial")], 5, **SIZES)
-    for net, symbols in ((model(name), 2), (language, 5)):
+    language = model(name, made=LanguageModel)
+    for net, symbols in ((model(name), 2), (language, VOCABULARY)):
         found = list(measure_model(net, symbols))
         assert [law for law in found if not law.holds] == []
         assert len(found) == (3 if net.encoding.packs else 2) + (net is language and net.encoding.packs)

@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 import torch
 
-from support.configs import composed, config, small, small_sequences
-from support.models import build, symbols
+from support.configs import composed, config, small
+from support.models import model, symbols, texts
 from synthlab import train
 from synthlab.errors import InputError
 from synthlab.models import attention
@@ -22,12 +22,11 @@ from synthlab.models.mixers.stack import StackRNN
 from synthlab.models.reference import predict_prefixes, read
 from synthlab.models.transformer import Reference, Transformer
 from synthlab.numbers.family import build_models
-from synthlab.rng import stream
 from synthlab.runs.composition import compose, to_overrides
 from synthlab.runs.run import config_of, resolve
-from synthlab.training.execution import execute, execute_together, is_exact
+from synthlab.training.execution import execute_together
 
-SIZES = {"width": 8, "depth": 2, "heads": 2, "mlp_ratio": 2.0, "norm": "pre", "attention": "softmax", "init_scale": 1.0}
+network = partial(model, width=8, heads=2)
 
 
 class Shift(Mixer):
@@ -55,12 +54,6 @@ NEGATIVE = {"name": "delta", "negative": True}
 OWN = {"name": f"{__name__}:Shift"}
 EACH = [*({"name": name} for name in MIXERS), NEGATIVE, OWN]
 named = pytest.mark.parametrize("mixer", EACH, ids=lambda mixer: "-".join(map(str, mixer.values())))
-
-
-def network(made=Transformer, models: int = 1, encoding: str = "nope", **changed):
-    own = (5,) if made in (LanguageModel, ReferenceLanguageModel) else ()
-    streams = [stream(seed, "initial") for seed in range(models)]
-    return made(partial(build, encoding), streams, *own, **(SIZES | changed))
 
 
 def hidden(models: int = 1, width: int = 8, length: int = 7) -> torch.Tensor:
@@ -217,7 +210,7 @@ def test_initial_rates_are_those_of_the_papers():
 @named
 def test_every_mixer_keeps_the_laws(mixer):
     """Causal; packed prefixes, ragged rows and rows beside others have the outputs that each text has alone."""
-    language = network(LanguageModel, mixer=mixer)
+    language = network(made=LanguageModel, mixer=mixer)
     for net, kinds in ((network(mixer=mixer), 2), (network(mixer=mixer, encoding="learned"), 2), (language, 5)):
         assert [law for law in measure_model(net, kinds) if not law.holds] == []
 
@@ -226,7 +219,7 @@ def test_every_mixer_keeps_the_laws(mixer):
 @pytest.mark.parametrize(("depth", "loops"), [(1, 1), (2, 1), (1, 3), (2, 2)])
 def test_packed_prefixes_are_read_as_each_alone(mixer, depth, loops):
     how = {"mixer": mixer, "depth": depth, "loops": loops, "models": 2}
-    net, plain, x = network(**how).double(), network(Reference, **how).double(), symbols(2)
+    net, plain, x = network(**how).double(), network(made=Reference, **how).double(), symbols(2)
     outputs = net(x)
     torch.testing.assert_close(outputs, plain(x))
     assert outputs.std() > 1e-3
@@ -239,7 +232,7 @@ def test_packed_prefixes_are_read_as_each_alone(mixer, depth, loops):
 def test_gradients_of_packed_rows_are_those_of_each_prefix(mixer):
     gradients = []
     for made in (Transformer, Reference):
-        net = network(made, mixer=mixer)
+        net = network(made=made, mixer=mixer)
         net(symbols()).square().sum().backward()
         gradients.append([parameter.grad for parameter in net.parameters()])
     torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-5)
@@ -247,8 +240,8 @@ def test_gradients_of_packed_rows_are_those_of_each_prefix(mixer):
 
 @named
 def test_language_models_are_read_as_each_text_alone(mixer):
-    net, plain = (network(made, mixer=mixer) for made in (LanguageModel, ReferenceLanguageModel))
-    x = torch.randint(5, (1, 3, 9), generator=torch.Generator().manual_seed(0))
+    net, plain = (network(made=made, mixer=mixer) for made in (LanguageModel, ReferenceLanguageModel))
+    x = texts()
     torch.testing.assert_close(net(x), plain(x))
     torch.testing.assert_close(net(x, last=2), plain(x)[:, :, -2:])
     ragged = net.without_padding(x, None, torch.tensor([[4, 9, 1]]))
@@ -261,15 +254,15 @@ def test_a_looped_model_repeats_its_blocks_and_adds_the_embeddings(encoding):
     net = network(loops=3, encoding=encoding)
     x = symbols()
     torch.testing.assert_close(net(x)[0], predict_prefixes(net, x[0]))
-    language = network(LanguageModel, loops=3, encoding=encoding)
-    tokens = torch.randint(5, (1, 2, 6), generator=torch.Generator().manual_seed(0))
+    language = network(made=LanguageModel, loops=3, encoding=encoding)
+    tokens = texts(rows=2, length=6)
     torch.testing.assert_close(language(tokens)[0], read(language, tokens[0]))
 
 
 def test_a_loop_by_hand():
     """The blocks of a looped model, called one after the other."""
-    net = network(LanguageModel, loops=3, mixer={"name": "gru"}, depth=2)
-    tokens = torch.randint(5, (1, 2, 6), generator=torch.Generator().manual_seed(0))
+    net = network(made=LanguageModel, loops=3, mixer={"name": "gru"}, depth=2)
+    tokens = texts(rows=2, length=6)
     h = torch.zeros(())
     for _ in range(3):
         h = h + net.token_embeddings[0, tokens]
@@ -284,22 +277,6 @@ def test_one_loop_has_the_weights_of_more():
     assert shapes[0] == shapes[1]
 
 
-@pytest.mark.parametrize(
-    ("run", "mixer"),
-    [(config, {"name": "gru"}), (config, OWN), (config, None), (small, {"name": "lstm"}), (small_sequences, NEGATIVE)]
-    + [(config, {"name": name}) for name in ("min_gru", "rg_lru", "mamba", "stack_rnn")],
-)
-def test_an_ensemble_computes_what_each_model_does_alone(run, mixer):
-    changed = {"convolution": "canon"} if mixer is None else {"mixer": mixer}
-    words = to_overrides({"model": {"depth": 2, "width": 16, "heads": 4, "loops": 2} | changed})
-    configs = [run(*words, f"seed={seed}") for seed in (0, 1)]
-    assert is_exact(configs)
-    for together, one in zip(execute_together(configs), configs, strict=True):
-        alone = execute(one)
-        assert together.training.equals(alone.training)
-        assert together.metrics.equals(alone.metrics)
-
-
 SHORT = pytest.mark.parametrize("convolution", ["canon", "token_shift"])
 
 
@@ -308,7 +285,7 @@ SHORT = pytest.mark.parametrize("convolution", ["canon", "token_shift"])
 def test_convolutions_keep_the_laws(convolution, changed):
     for net, kinds in (
         (network(convolution=convolution, **changed), 2),
-        (network(LanguageModel, convolution=convolution, **changed), 5),
+        (network(made=LanguageModel, convolution=convolution, **changed), 5),
     ):
         laws = list(measure_model(net, kinds))
         assert len(laws) >= 3
@@ -317,7 +294,7 @@ def test_convolutions_keep_the_laws(convolution, changed):
 
 @SHORT
 def test_convolutions_by_hand(convolution):
-    net, h = network(LanguageModel, convolution=convolution, models=2), hidden(2)
+    net, h = network(made=LanguageModel, convolution=convolution, models=2), hidden(2)
     layer = net.blocks[1].convolution
     found = layer(h, lambda n: torch.nn.functional.pad(h, (0, 0, n, 0))[:, :, : h.shape[2]])
     for e in range(2):
@@ -334,22 +311,13 @@ def test_convolutions_by_hand(convolution):
 
 
 def test_a_convolution_is_before_attention():
-    net = network(LanguageModel, convolution="canon", depth=1)
-    tokens = torch.randint(5, (1, 2, 6), generator=torch.Generator().manual_seed(0))
+    net = network(made=LanguageModel, convolution="canon", depth=1)
+    tokens = texts(rows=2, length=6)
     block, h = net.blocks[0], net.token_embeddings[0, tokens]
     plain = attention.Causal.build(net.encoding, torch.arange(6).view(1, 1, -1), attention.causal_mask(6, h.device))
     seen = block.pre1(h)
     h = h + block.attention(block.convolution(seen, partial(plain.shift, seen)), plain)
     torch.testing.assert_close(net(tokens), net.head(net.norm(h + block.mlp(block.pre2(h)))))
-
-
-def test_defaults_leave_identities_as_they_were():
-    plain, written = (
-        resolve(composed("task=copy", *own))
-        for own in ((), ("model.loops=1", "model.mixer=attention", "model.convolution=none"))
-    )
-    assert plain.id == written.id
-    assert not {"mixer", "loops", "convolution"} & plain.model.keys()
 
 
 def test_mixers_are_part_of_the_identity():
@@ -363,6 +331,9 @@ def test_mixers_are_part_of_the_identity():
     ]
     made = [resolve(compose(["task=copy", f"model.{each}"])) for each in words]
     assert len({each.id for each in made}) == len(words)
+    written = resolve(composed("task=copy", "model.loops=1", "model.mixer=attention", "model.convolution=none"))
+    assert written.id == made[0].id
+    assert not {"mixer", "loops", "convolution"} & written.model.keys()
     assert made[4].model["mixer"] == {"name": "delta", "negative": False}
     for each in made:
         assert config_of(each.model_dump()).id == each.id

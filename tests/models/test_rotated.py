@@ -1,30 +1,24 @@
 """Encodings that rotate queries and keys differently, or make them wider: logits against loops over pairs of tokens."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
 
+from support import models
 from support.models import DIMS, at, build, model
 from synthlab.models import attention
 
 T = 6
-
-
-def randoms(*shape: int, seed: int = 0) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.double)
+randoms = partial(models.randoms, dtype=torch.double)
+triangle = partial(models.triangle, tokens=T, dtype=torch.double)
 
 
 def logits(encoding, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
     """Products of each head's queries and keys, before scaling: [H, Q, K] for a single text."""
     q, k = encoding.rotate(q, positions), encoding.rotate_keys(k, positions)
     return torch.einsum("qhp,khp->hqk", q[0, 0], k[0, 0]).tril()
-
-
-def triangle(value) -> torch.Tensor:
-    """value(head, i, j) for each query i and key j that it sees, of two heads."""
-    rows = [[[value(n, i, j) if j <= i else 0.0 for j in range(T)] for i in range(T)] for n in range(2)]
-    return torch.tensor(rows, dtype=torch.double)
 
 
 @pytest.mark.parametrize("places", [range(T), [0, 3, 4, 90, 91, 700]])

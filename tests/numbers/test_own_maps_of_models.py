@@ -8,7 +8,7 @@ from synthlab.errors import InputError
 from synthlab.numbers.evaluation import test_sequences as sequences_of_tests
 from synthlab.numbers.family import candidate_runs
 from synthlab.numbers.tasks import INPUTS
-from synthlab.training.execution import execute, execute_together
+from synthlab.training.execution import execute
 
 SHORT = ("task=length", "protocol.steps=20", "protocol.batch=4", "protocol.record_every=5")
 MAPS = ("box_cox", "monotone", "chosen")
@@ -21,15 +21,6 @@ def test_learned_exponents_are_recorded(name):
     assert names == (["exponent"] if name == "box_cox" else [f"exponent_{i}" for i in range(1, 5)])
     assert training["step"].tolist() == [5, 10, 15, 20]
     assert ((training[names].iloc[-1] - 0.5).abs() > 1e-3).any()
-
-
-@pytest.mark.parametrize("name", MAPS)
-def test_ensembles_have_the_maps_of_runs_alone(name):
-    runs = [config(*SHORT, f"outrep={name}", f"seed={seed}") for seed in range(2)]
-    for together, run in zip(execute_together(runs), runs, strict=True):
-        alone = execute(run)
-        assert together.training.equals(alone.training)
-        assert together.metrics.equals(alone.metrics)
 
 
 @pytest.mark.parametrize("name", MAPS)

@@ -17,7 +17,7 @@ from synthlab.sequences.run import METRICS
 from synthlab.sequences.task import AnswerTask
 from synthlab.sequences.tasks import TASKS
 from synthlab.sequences.trained import TrainedSequences
-from synthlab.training.execution import execute, execute_together, is_exact
+from synthlab.training.execution import execute, execute_together
 
 
 def perfect_scorer(config):
@@ -87,24 +87,6 @@ def test_leaving_out_padding_keeps_the_loss():
     assert without.leaves_out_padding
     padded.leaves_out_padding = False
     torch.testing.assert_close(without(), padded())
-
-
-@pytest.mark.parametrize(
-    "overrides",
-    [
-        ["task=copy"],
-        pytest.param(["task=tomita"], marks=pytest.mark.slow),
-        pytest.param(["encoding=learned", "positions=offset"], marks=pytest.mark.slow),
-        ["task=copy", "encoding=learned", "positions=coupled"],
-    ],
-)
-def test_ensembles_equal_runs_alone(overrides):
-    configs = [small(*overrides, f"seed={seed}") for seed in range(3)]
-    assert is_exact(configs)
-    for together, config in zip(execute_together(configs), configs, strict=True):
-        alone = execute(config)
-        assert together.metrics.equals(alone.metrics)
-        assert together.training.equals(alone.training)
 
 
 def test_a_curriculum_grows_from_its_start():

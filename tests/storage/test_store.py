@@ -122,7 +122,7 @@ def test_pandas_reads_a_file_without_the_lab(tmp_path):
     assert list(row["metrics"]["mse"]) == list(kept.metrics["mse"])
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(data=st.data())
 def test_damage_anywhere_is_noticed_or_changes_nothing(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("store")

@@ -1,16 +1,28 @@
 """Models and encodings made small for tests."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 
 from support.configs import composed
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Dims, Encoding
+from synthlab.models.language_model import LanguageModel, ReferenceLanguageModel
 from synthlab.models.transformer import Transformer
 from synthlab.rng import stream
 
-LENGTH = 9
+LENGTH, VOCABULARY = 9, 5
+SIZES = {
+    "width": 16,
+    "depth": 2,
+    "heads": 4,
+    "mlp_ratio": 2.0,
+    "norm": "pre",
+    "attention": "softmax",
+    "init_scale": 1.0,
+}
 KINDS, NORMS = ("softmax", "linear"), ("pre", "post", "none")
 # As the config files have them: a new encoding is tested by having one.
 ARGUMENTS = {name: composed(f"encoding={name}")["encoding"] for name in ENCODINGS}
@@ -33,12 +45,32 @@ def at(*positions: int) -> torch.Tensor:
     return torch.tensor(positions).view(1, 1, -1)
 
 
-def model(encoding: str = "nope", models: int = 1, made: type[Transformer] = Transformer, **changed) -> Transformer:
-    sizes = {"width": 16, "depth": 2, "heads": 4, "mlp_ratio": 2.0, "norm": "pre", "attention": "softmax"}
-    make_encoding = partial(build, encoding)
-    streams = [stream(seed, "initial") for seed in range(models)]
-    return made(make_encoding, streams, **(sizes | {"init_scale": 1.0} | changed))
+def model(encoding: Any = "nope", models: int = 1, made: Any = Transformer, **changed) -> Any:
+    """A model under an encoding, by its name or what makes it; language models know ``VOCABULARY`` tokens."""
+    make_encoding = partial(build, encoding) if isinstance(encoding, str) else encoding
+    own = (VOCABULARY,) if made in (LanguageModel, ReferenceLanguageModel) else ()
+    return made(
+        make_encoding,
+        [stream(seed, "initial") for seed in range(models)],
+        *own,
+        **(SIZES | {"init_scale": 1.0} | changed),
+    )
 
 
 def symbols(models: int = 1, rows: int = 5) -> torch.Tensor:
     return torch.randint(0, 2, (models, rows, LENGTH), generator=torch.Generator().manual_seed(0))
+
+
+def texts(models: int = 1, rows: int = 3, length: int = LENGTH) -> torch.Tensor:
+    return torch.randint(VOCABULARY, (models, rows, length), generator=torch.Generator().manual_seed(0))
+
+
+def randoms(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+def triangle(value: Callable[[int, int, int], Any], tokens: int, dtype: torch.dtype = torch.float) -> torch.Tensor:
+    """``value(head, i, j)`` for each query i and key j that it sees, of two heads; zeros for other keys."""
+    place = range(tokens)
+    rows = [[[value(head, i, j) if j <= i else 0.0 for j in place] for i in place] for head in range(2)]
+    return torch.tensor(rows, dtype=dtype)

@@ -54,8 +54,7 @@ def test_a_failed_run_has_a_status_a_tag_and_a_traceback_and_the_others_are_trai
     assert store.ids("failed") == []
 
 
-@pytest.mark.parametrize("save", [None, "checkpoints"])
-def test_a_run_returns_the_record_that_is_read_later(tmp_path, save):
+def test_a_run_returns_the_record_that_is_read_later(tmp_path):
     runs = [
         config("outrep=power"),
         config("model=linear", "model.head_dim=2"),
@@ -63,7 +62,7 @@ def test_a_run_returns_the_record_that_is_read_later(tmp_path, save):
         small("task=recall"),
     ]
     for workers in (1, 2):
-        store = Store(tmp_path / str(workers), save, tag="pilot")
+        store = Store(tmp_path / str(workers), "checkpoints", tag="pilot")
         for kept in ensure(runs, store, workers, progress=False):
             read = Store(store.files.address).read(kept.config.id)
             for name in ("metrics", "training", "outputs"):

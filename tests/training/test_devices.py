@@ -50,16 +50,20 @@ RUNS = {
     "curriculum": (small_sequences, "task=copy", "curriculum.start=1"),
     "early stop": (small_sequences, "task=copy", "stop.exact=0.5"),
 }
-gpu_runs = pytest.mark.parametrize("name", RUNS)
+gpu_runs = pytest.mark.parametrize("name", RUNS if torch.cuda.is_available() else ["curriculum"])
 # On a CPU what trains more than what another name tests, or an encoding that is like another, is slow.
 LIKE_OTHERS = (
     *("ntk", "eabf", "yarn", "dynamic_ntk", "longrope", "sinusoidal", "alibi", "leaky_rerope", "partial_rope"),
     *("p_rope", "xpos", "pope", "kerple", "fire", "window", "dape"),
 )
+# Of encodings of other models and of sequence tasks one of each sort.
+SORTS = ("rope", "learned", "t5", "fox", "randomized", "copy", "parity", "mqar", "flip_flop", "dyck", "mixture")
+ONE_OF_A_SORT = ("sequences", "language", *(f"task {name}" for name in SEQUENCES))
 QUICK = [
     name
     for name in RUNS
     if not name.endswith(LIKE_OTHERS) and not name.startswith(("tuned", "positions", "lora", "longqlora"))
+    if name.endswith(SORTS) or not name.startswith(ONE_OF_A_SORT)
 ]
 cpu_runs = pytest.mark.parametrize(
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in RUNS]

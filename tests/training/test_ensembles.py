@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.configs import EXPLOSIVE, config
+from support.configs import EXPLOSIVE, config, small, small_sequences
 from synthlab.models.encodings import ENCODINGS
 from synthlab.numbers.family import NUMBERS, build_models
 from synthlab.runs.composition import to_overrides
@@ -56,6 +56,30 @@ def test_runs_in_an_ensemble_equal_runs_alone(shape):
     for record, run in zip(execute_together(configs), configs, strict=True):
         assert record.status == "finished"
         assert content(record) == content(execute(run))
+
+
+LOOPED = "model.depth=2 model.width=16 model.heads=4 model.loops=2"
+LAYERS = "encoding=by_layer encoding.layers=[t5,{name:window,width:3,inner:{name:alibi}}]"
+PAIRS = [
+    *((config, f"{LOOPED} model.mixer={name}") for name in ("gru", "min_gru", "rg_lru", "mamba", "stack_rnn")),
+    (config, f"{LOOPED} model.convolution=canon"),
+    *((config, f"task=length outrep={name}") for name in ("box_cox", "monotone", "chosen")),
+    *((small, words) for words in (f"{LOOPED} model.mixer=lstm", f"{LAYERS} model.depth=2")),
+    (small_sequences, f"{LOOPED} model.mixer={{name:delta,negative:true}}"),
+    (small_sequences, "task=copy encoding=learned positions=coupled"),
+    *(
+        pytest.param(small_sequences, words, marks=pytest.mark.slow)
+        for words in ("task=tomita", "encoding=learned positions=offset")
+    ),
+]
+
+
+@pytest.mark.parametrize(("run", "words"), PAIRS)
+def test_two_runs_of_any_family_equal_each_alone(run, words):
+    configs = [run(*words.split(), f"seed={seed}") for seed in range(2)]
+    assert is_exact(configs)
+    for record, one in zip(execute_together(configs), configs, strict=True):
+        assert content(record) == content(execute(one))
 
 
 @pytest.mark.slow

@@ -22,8 +22,11 @@ from synthlab.training.trained import TrainedModel
 from synthlab.training.weights import copy_weights
 
 TINY = ("model.width=8", "model.heads=2", "protocol.steps=2", "protocol.record_every=1")
+# Encodings of each sort: of tokens, of logits, of vectors, of the length, drawn. All others are packed as these.
+SORTS = ("nope", "learned", "alibi", "rope", "cope", "self_extend", "dynamic_ntk", "randomized", "by_layer")
 KINDS = [
-    *([f"encoding={name}"] for name in ENCODINGS),
+    *([f"encoding={name}"] for name in SORTS),
+    *(pytest.param([f"encoding={name}"], marks=pytest.mark.slow) for name in ENCODINGS if name not in SORTS),
     *([f"model.norm={norm}", "model.depth=2"] for norm in ("pre", "post", "none")),
     ["model=linear", "model.head_dim=2", "model.bos=true"],
     ["encoding.name=support.user_classes:Idle"],
