@@ -74,8 +74,12 @@ def keep(figures: Path, folder: Path) -> None:
             study, _, kind = path.stem.rpartition("_")
             file = {"runs": RUNS, "bins": RUNS, "claims": CLAIMS}.get(kind, TABLES)
             shared[file][path.stem if file == TABLES else study] = read_text(path)
-    if shared[RUNS]:
-        shared[TABLES] = {name: table for name, table in shared[TABLES].items() if _needs_records(name, table)}
+    of_runs = tuple(f"{study}_" for study in shared[RUNS])
+    shared[TABLES] = {
+        name: table
+        for name, table in shared[TABLES].items()
+        if not name.startswith(of_runs) or _needs_records(name, table)
+    }
     for file, tables in shared.items():
         write_tables(folder / file, tables)
 

@@ -28,12 +28,13 @@ def rejudge(paper: Paper, folder: Path) -> dict[str, pd.DataFrame]:
         [study] = paper.studies(read_studies(paper.name, name)).values()
         evidence = study.reread(runs)
         if evidence is not None:
-            trained = {key: len(table.drop_duplicates(_run(table))) for key, table in evidence.items()}
+            trained = {key: _count_runs(table) for key, table in evidence.items() if isinstance(table, pd.DataFrame)}
             claim_data = study.claim_data(evidence, trained)
             found[name] = add_statements(judge(paper.claims.values(), study.title.split(":")[0], claim_data))
     return found
 
 
-def _run(runs: pd.DataFrame) -> list[str]:
-    """Return the columns that identify runs; a table of scores has no identities."""
-    return next(([name] for name in ("run", "id") if name in runs), ["task", "seed", "arm"])
+def _count_runs(table: pd.DataFrame) -> int:
+    """Return how many runs a table has; a table of scores has no identities."""
+    identity = next(([name] for name in ("run", "id") if name in table), ["task", "seed", "arm"])
+    return len(table.drop_duplicates(identity))

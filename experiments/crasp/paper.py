@@ -6,7 +6,7 @@ import pandas as pd
 
 from experiments.committed_verdicts import TABLES, read_tables
 from experiments.crasp import message
-from experiments.crasp.claims import CLAIMS, LEVEL
+from experiments.crasp.claims import CLAIMS, LEVEL, NUMBERS
 from experiments.sequences.comparison import format_number
 from experiments.sequences.reproduction import Reproduction
 from synthlab.studies.report import About
@@ -29,7 +29,7 @@ class Crasp(Reproduction):
     A model generalizes if its error rate is below that of the paper's best model that does not.
     """
 
-    numbers = HERE / "published.yaml"
+    numbers = NUMBERS
     level = LEVEL
 
 

@@ -128,7 +128,7 @@ def make_run_table(records: Iterable[Record], names: Mapping[str, Named]) -> pd.
 def make_row(record: Record, named: Named) -> dict[str, Any]:
     """Return one run's row."""
     settings = {key: value for key, value in record.settings().items() if not isinstance(value, list)}
-    names = {"id": record.config.id} | named._asdict()
+    names = {"id": record.config.id} | named._asdict() | {"seconds": round(record.seconds, 2)}
     return names | settings | average_losses(record) | errors(record) | read_measurements(record)
 
 
@@ -209,7 +209,7 @@ def _scalar_row(record: Record) -> dict[str, Any]:
     config, metrics = record.config, record.metrics.set_index("length")
     members = {group: getattr(config, group)["name"] for group in ("task", "encoding", "outrep")}
     return (
-        {"id": config.id, "seed": config.seed, "group": " ".join(members.values())}
+        {"id": config.id, "seconds": round(record.seconds, 2), "seed": config.seed, "group": " ".join(members.values())}
         | members
         | read_measurements(record)
         | {

@@ -49,8 +49,8 @@ def share_by_length(found: Sequence[Series], metric: str) -> pd.DataFrame:
 def bins_of(series: Series, fit: float, published: Mapping[int, np.ndarray] | None = None) -> pd.DataFrame:
     """Return a row for each run of a series and range of lengths, the training lengths first.
 
-    Columns say whether the run ``fit``, the ``step`` at which its training ended, early or not, the model's ``width``
-    and the ``scale`` that a config gives its encoding to begin with, if it does. Further rows, numbered by
+    Columns say its ``seconds``, whether it ``fit``, the ``step`` at which its training ended, early or not, the model's
+    ``width`` and the ``scale`` that a config gives its encoding to begin with, if it does. Further rows, numbered by
     ``published_range``, are means over the lengths of ``published`` ranges.
     """
     rows = []
@@ -66,6 +66,7 @@ def bins_of(series: Series, fit: float, published: Mapping[int, np.ndarray] | No
                 series=series.label,
                 seed=record.config.seed,
                 run=record.config.id,
+                seconds=round(record.seconds, 2),
                 train_length=record.config.train_length,
                 fit=bool((trained["exact"] >= fit).any()),
                 step=int(record.training["step"].iloc[-1]),

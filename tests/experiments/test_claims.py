@@ -133,7 +133,10 @@ MAPS = {
     "1c": (LENGTH, {"identity": SQUARE, "sqrt": SQUARE / 2, "log": SQUARE * 0.3, "rsqrt": NEAR}),
     "1c_best": (LENGTH, {"identity": SQUARE, "sqrt": SQUARE / 2, "log": SQUARE * 0.3, "rsqrt": NEAR}),
     "1c_far": (LENGTH, {"rsqrt": NEAR}),
-    "1c+": (LENGTH, {"identity": SQUARE, "rlog": SQUARE * 0.3, "reciprocal": SQUARE / 5, "rsqrt": SQUARE * 0.1}),
+    "1c, rebuttal": (
+        LENGTH,
+        dict.fromkeys(("identity", "sqrt", "log", "rsqrt"), SQUARE) | dict.fromkeys(("rlog", "reciprocal"), SQUARE / 5),
+    ),
     "1c_reciprocal": (LENGTH, {"reciprocal": SQUARE / 5, "rsqrt": SQUARE * 0.1}),
     "4b": (SUM, {"identity": SQUARE, "sqrt": SQUARE * 0.9, "log": SQUARE * 0.8, "rsqrt": SQUARE * 0.4}),
 }
@@ -148,9 +151,8 @@ MAPS = {
         ("1c_best", {"log": 0.0001}, ["1/sqrt(x) / log x"]),
         ("1c_far", {}, []),
         ("1c_far", {"rsqrt": 0.1}, ["1/sqrt(x): horizon"]),
-        ("1c+", {}, []),
-        ("1c+", {"reciprocal": 0.05}, []),  # against 1/x is another claim
-        ("1c+", {"rlog": 2}, ["1/log(x+1) / plain"]),
+        ("1c, rebuttal", {}, []),  # the paper's own maps are judged on its own panel
+        ("1c, rebuttal", {"rlog": 2}, ["1/log(x+1) / plain"]),
         ("1c_reciprocal", {}, []),
         ("1c_reciprocal", {"reciprocal": 0.05}, ["1/sqrt(x) / 1/x"]),
         ("4b", {}, []),
@@ -161,7 +163,7 @@ MAPS = {
 def test_claims_about_maps_and_each_way_to_break_them(claim, changed, broken):
     task, errors = MAPS[claim]
     errors = errors | {name: SQUARE * scale for name, scale in changed.items()}
-    found = verdict(claim, **{name: made(error, 20, **task) for name, error in errors.items()})
+    found = verdict(claim.split(",")[0], **{name: made(error, 20, **task) for name, error in errors.items()})
     assert failing(found) == broken
     assert (found.word == "holds") == (broken == [])
 

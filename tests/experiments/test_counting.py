@@ -61,7 +61,8 @@ def test_the_pair_has_to_beat_1_over_x_and_both_of_its_halves():
     assert answers("far") == ["holds"] * 4
     # At 20 % both then reach the longest tested length, which tells nothing.
     assert answers("far", **{"1 -1": 0.4}) == ["fails"] * 3 + ["not tested"]
-    assert answers("pair") == ["holds", "holds"]
+    assert answers("far_elsewhere") == ["holds"]
+    assert answers("pair") == ["holds", "holds"]  # none of SSMax and of other units
     assert answers("pair", **{"1 -0.35": 0.4}) == ["fails", "holds"]
 
 

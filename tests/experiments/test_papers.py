@@ -27,8 +27,8 @@ s:
     aa_star:
       title: (aa)*
       fixed: {task: aa_star, test_length: 12, bins: [[5, 8], [9, 12]]}
-      claims: [languages_learned]
-    copy: {title: copy, fixed: {task: copy, test_length: 12}, arms: {nope: {model.depth: 2}}, claims: [fail_nope]}
+      claims: [languages]
+    copy: {title: copy, fixed: {task: copy, test_length: 12}, arms: {nope: {model.depth: 2}}, claims: [fail]}
 """
 
 
@@ -69,7 +69,7 @@ def test_command_writes_tables_and_claims(invoke, hasty, own, tmp_path):
         for lengths in ranges
     ]
     assert (table["runs"] == 2).all()
-    assert set(pd.read_csv(folder.parent / "claims.csv")["claim"]) == {"crasp.languages_learned", "crasp.fail_nope"}
+    assert set(pd.read_csv(folder.parent / "claims.csv")["claim"]) == {"crasp.languages", "crasp.fail"}
     again = invoke("experiments", *own, "replot=true")
     assert (again.status, again.out) == (0, outcome.out)
 
@@ -114,7 +114,7 @@ def test_a_task_whose_runs_all_diverged(invoke, own, tmp_path, monkeypatch):
     outcome = invoke("experiments", *own)
     assert outcome.status == 1  # runs diverged
     assert set(pd.read_csv(tmp_path / "results/crasp/figures/s_table.csv")["task"]) == {"aa_star"}
-    assert re.search(r"^crasp\.fail_nope .*not tested", outcome.out, re.M)
+    assert re.search(r"^crasp\.fail .*not tested", outcome.out, re.M)
 
 
 def test_papers_are_the_folders_that_have_one():

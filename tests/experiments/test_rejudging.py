@@ -15,15 +15,18 @@ from experiments.rejudging import rejudge
 
 claims_of = cache(lambda name: read_tables(REFERENCE / name / CLAIMS))
 anew = cache(rejudge_all)
-# Those of which no run diverged, and whose tables have all that their claims are judged on.
-JUDGED = [(name, study) for name in papers() if (REFERENCE / name / RUNS).exists() for study in claims_of(name)]
+# Studies of the first paper whose runs are not committed.
+WITHOUT_RUNS = {"figure1", "figure3", "figure4", "learned", "mechanism", "readout", "training"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "study"), JUDGED)
-def test_committed_claims(name: str, study: str):
-    written = pd.read_csv(io.StringIO(anew()[name][study].to_csv(index=False))).dropna(axis="columns", how="all")
-    pd.testing.assert_frame_equal(written, claims_of(name)[study], check_like=True)
+@pytest.mark.parametrize("name", papers())
+def test_committed_claims(name: str):
+    assert set(claims_of(name)) - set(anew()[name]) == (WITHOUT_RUNS if name == "output_alignment" else set())
+    for study, found in anew()[name].items():
+        written = pd.read_csv(io.StringIO(found.to_csv(index=False))).dropna(axis="columns", how="all")
+        if not written.empty:
+            pd.testing.assert_frame_equal(written, claims_of(name)[study], check_like=True)
 
 
 @pytest.fixture
