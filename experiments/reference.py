@@ -47,6 +47,8 @@ TITLES = {
     "crasp": "[Huang et al.](papers.md#which-tasks-generalize-huang-et-al-2025)",
     "nope": "[Kazemnejad et al.](papers.md#which-encodings-generalize-kazemnejad-et-al-2023)",
     "chomsky": "[Delétang et al., Ruoss et al.](papers.md#the-chomsky-hierarchy-and-randomized-positions)",
+    "softmax": "[Veličković et al., Nakanishi](papers.md#softmax-by-length)",
+    "drope": "[Gelberg et al., Yang et al.](extension_results.md#positions-dropped-or-interleaved)",
 }
 
 

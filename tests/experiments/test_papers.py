@@ -113,7 +113,7 @@ def test_a_task_whose_runs_all_diverged(invoke, own, tmp_path, monkeypatch):
 
 def test_papers_are_the_folders_that_have_one():
     found = papers()
-    assert {"output_alignment", "long_short_alignment", "crasp", "nope", "chomsky"} == set(found)
+    assert {"output_alignment", "long_short_alignment", "crasp", "nope", "chomsky", "softmax", "drope"} == set(found)
     for name, load in found.items():
         assert load().name == name
         assert {"default", "quick"} <= set(studies_of(name))
