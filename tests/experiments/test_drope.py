@@ -4,6 +4,7 @@ import pandas as pd
 
 from experiments.drope.claims import CLAIMS
 from experiments.drope.paper import PAPER
+from experiments.long_short_alignment.studies import AlignmentStudy
 from support.figures import studies
 from synthlab.studies.verdicts import ClaimData, judge
 
@@ -30,6 +31,7 @@ def test_the_claims_by_hand():
 
 def test_all_arms_train_for_equally_many_steps():
     for study in studies(PAPER, "default").values():
+        assert isinstance(study, AlignmentStudy)
         fixed = study.fixed["protocol.steps"]
         for arm, settings in study.arms.items():
             assert settings.get("protocol.steps", fixed) + settings.get("finetune.steps", 0) == fixed, arm
