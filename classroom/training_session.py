@@ -48,6 +48,7 @@ class TrainingSession:
             self.recover()  # the next poll would have noticed
         self.see_to_worker()
         self.board.complain([])
+        self.board.errors.give_hint("")
         self.presses += 1
         self.lesson = lesson
         if lesson is not None:

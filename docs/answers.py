@@ -38,8 +38,8 @@ def draw(path: Path = PICTURE) -> None:
     from matplotlib.figure import Figure
 
     with mpl.rc_context(RC), mpl.rc_context({"font.size": 12}):
-        figure = Figure(figsize=(7.8, 3.7))
-        draw_answers(figure.add_axes((0.075, 0.14, 0.645, 0.84)), pd.read_csv(TABLE))
+        figure = Figure(figsize=(7.8, 3.0))
+        draw_answers(figure.add_axes((0.075, 0.17, 0.645, 0.81)), pd.read_csv(TABLE))
         figure.savefig(path, metadata={"Date": None})
 
 

@@ -44,6 +44,7 @@ OURS = ("ours", "our question", "the lab's")  # how the place of a claim begins 
 TITLES = {
     "output_alignment": "[Output Alignment](results.md#which-claims-hold)",
     "long_short_alignment": "[Long-Short Alignment](alignment_results.md)",
+    "addition": "[Cho et al.](papers.md#addition-cho-et-al-2024)",
     "crasp": "[Huang et al.](papers.md#which-tasks-generalize-huang-et-al-2025)",
     "nope": "[Kazemnejad et al.](papers.md#which-encodings-generalize-kazemnejad-et-al-2023)",
     "chomsky": "[Delétang et al., Ruoss et al.](papers.md#the-chomsky-hierarchy-and-randomized-positions)",
@@ -112,6 +113,8 @@ def count_verdicts() -> list[dict[str, Any]]:
     """Return how many claims of each paper, and of the lab's own, have which word, and how many checks which answer."""
     counts: dict[str, list[dict[str, Any]]] = {}
     for name, load in papers().items():
+        if not (REFERENCE / name).exists():  # its whole run is not among the committed ones
+            continue
         claims = {claim.name: claim for claim in load().claims.values()}
         for row in verdicts(pd.read_csv(REFERENCE / name / CLAIMS)):
             is_own = claims[row["id"]].where.startswith(OURS)

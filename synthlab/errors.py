@@ -51,7 +51,7 @@ class OlderRecord(InputError):
 
 
 class UnknownFamily(InputError):
-    """A config, or an undamaged record, of an unknown kind of runs."""
+    """A config, or an undamaged record, of an unknown family."""
 
 
 class StoreError(InputError):

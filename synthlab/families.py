@@ -5,5 +5,5 @@ from synthlab.numbers.run import NumbersRun
 from synthlab.runs.run import Run
 from synthlab.sequences.run import SequencesRun
 
-# Another package adds a kind of runs by an entry point of the group ``synthlab.families``.
+# Another package adds a family by an entry point of the group ``synthlab.families``.
 FAMILIES: tuple[type[Run], ...] = (NumbersRun, LanguageRun, SequencesRun)

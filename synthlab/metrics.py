@@ -1,6 +1,6 @@
 """The measures of a family of runs: the meaning of each metric, its direction and scale, chance and the horizon.
 
-Every kind of runs has one ``Measures`` (``Run.measures``). Tables, plots, rankings and ``compare`` need nothing else
+Every family has one ``Measures`` (``Run.measures``). Tables, plots, rankings and ``compare`` need nothing else
 of a family. Constructing one loads no torch, so that ``collect`` and ``compare`` start quickly.
 """
 

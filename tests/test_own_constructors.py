@@ -1,13 +1,15 @@
-"""A class of the user's whose constructor takes other arguments is refused in one line."""
+"""A class of the user's: a constructor of other arguments is refused in one line; an exception names its setting."""
 
 import pytest
 from torch import nn
 
-from support.configs import composed
+from support.configs import composed, config
 from synthlab import Encoding
-from synthlab.errors import InputError
+from synthlab.errors import InputError, format_error
 from synthlab.numbers.outrep.fixed import Identity
+from synthlab.numbers.tasks import Length
 from synthlab.runs.run import resolve
+from synthlab.training.execution import execute
 
 
 class WithoutDims(Encoding):
@@ -48,3 +50,27 @@ def test_a_constructor_of_other_arguments_is_refused(task, field, name):
 def test_an_encoding_needs_no_constructor():
     own = f"{__name__}:NoConstructor"
     assert resolve(composed("task=mean") | {"encoding": {"name": own}}).encoding["name"] == own
+
+
+class NoSpan(Length):
+    def span(self, length):
+        raise KeyError("no\nspan")
+
+
+class Careless(Encoding):
+    def bias(self, query, key):
+        return self.slope * (query - key)
+
+
+@pytest.mark.parametrize(
+    ("setting", "line"),
+    [
+        (f"task={__name__}:NoSpan", "KeyError: 'no\\nspan'"),
+        (f"encoding={__name__}:Careless", "AttributeError: 'Careless' object has no attribute 'slope'"),
+    ],
+)
+def test_the_setting_of_a_class_that_fails_is_noted(setting, line):
+    with pytest.raises((KeyError, AttributeError)) as raised:
+        execute(config(setting))
+    assert raised.value.__notes__ == [setting]
+    assert format_error(raised.value).startswith(f"{setting}: {line}")

@@ -51,6 +51,11 @@ def test_tables_are_whole(page):
     assert not [line for line in text.splitlines() if re.match(r" *[^| ].*\| *:?-{3}", line)]
 
 
+@pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
+def test_no_line_is_a_comment_to_the_site(page):
+    assert not [line for line in page.read_text().splitlines() if line.startswith("%")]
+
+
 def test_the_table_of_folders_names_files_that_exist():
     table = (ROOT / "docs" / "how_it_works.md").read_text().partition("## Layout")[2].partition("## ")[0]
     for row in re.findall(r"^\| `.*", table, flags=re.MULTILINE):
@@ -73,7 +78,7 @@ def test_the_docs_have_at_most_25_000_words():
     assert sum(len(page.read_text().split()) for page in pages()) <= 25_000
 
 
-@pytest.mark.parametrize("name", papers())
+@pytest.mark.parametrize("name", [name for name in papers() if (REFERENCE / name).exists()])
 def test_committed_verdicts_have_the_statements_of_their_claims(name):
     claims = {claim.name: claim.statement for claim in papers()[name]().claims.values()}
     committed = read_text(REFERENCE / name / CLAIMS).drop_duplicates("claim").set_index("claim")["says"]

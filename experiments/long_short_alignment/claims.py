@@ -7,12 +7,14 @@ import pandas as pd
 from experiments.long_short_alignment.arms import by_depth
 from experiments.long_short_alignment.checks import checks, effects, recall_checks, recall_gains
 from experiments.long_short_alignment.drawn_encodings.claims import DRAWN
+from experiments.long_short_alignment.entropy_bonus import BONUS
 from experiments.long_short_alignment.extension_claims import EXTENSIONS
+from experiments.long_short_alignment.far_tokens import FAR
 from synthlab.studies.checks import Check
 from synthlab.studies.verdicts import Claims
 
-# The claims on context extension, those on drawn encodings, and those that follow.
-CLAIMS = Claims[pd.DataFrame](EXTENSIONS | DRAWN)
+# The claims of studies with a file of their own, and those that follow.
+CLAIMS = Claims[pd.DataFrame](EXTENSIONS | DRAWN | BONUS | FAR)
 claim = CLAIMS.claim
 BEYOND = "change of the loss after 3 to 4 training lengths, nats"
 FROM_HALF = "loss after 3 to 4 training lengths less that of offsets from 1 to l/2, the same seed"

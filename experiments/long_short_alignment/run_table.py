@@ -45,6 +45,7 @@ CONTEXTS = {
     "1x": "after 1 to $l$ tokens",
     "2x": "after $l$ to $2l$ tokens",
     "4x": "after $3l$ to $4l$ tokens",
+    "8x": "after $7l$ to $8l$ tokens",
     "to_4x": "over $4l$ tokens",
 }
 QUANTITIES = MISALIGNMENTS | {

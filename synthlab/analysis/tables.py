@@ -1,6 +1,6 @@
 """Tables of records: settings and metrics, varying settings, metrics over seeds, the meaning of columns."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -84,13 +84,6 @@ def label_series(table: pd.DataFrame) -> pd.Series:
     return pairs[0].str.cat(pairs[1:], sep=" ")  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
-def describe_series(table: pd.DataFrame) -> Mapping[str, Mapping[Any, Any]]:
-    """Return the settings that distinguish each series of ``label_series``, by its name."""
-    columns = find_varying(table) or ["task" if "task" in table else "family"]
-    settings = mark_equal_seeds(table)[columns].astype(object).where(table[columns].notna(), None)
-    return dict(zip(label_series(table), settings.to_dict("records"), strict=True))
-
-
 def curves(table: pd.DataFrame, metric: str, series: pd.Series | None = None) -> pd.DataFrame:
     """Return ``metric`` against length for each series, as in ``aggregate_seeds``; with its longest ``train_length``.
 
@@ -150,7 +143,7 @@ def _depends_on_name(table: pd.DataFrame, column: str) -> bool:
 def equals_seed(table: pd.DataFrame, column: str) -> bool:
     """Return True if ``column`` of a table of settings has only seeds that equal ``seed``.
 
-    Kinds of runs that lack the column have no separate seed.
+    Families that lack the column have no separate seed.
     """
     if column not in Run.SEEDS:
         return False

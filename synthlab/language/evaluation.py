@@ -81,16 +81,18 @@ def by_context(
 
     A context of k tokens is evaluated in a window of up to ``window(k)`` tokens. One window gives all contexts unless
     the encoding depends on the length. Then ``Encoding.alike_up_to`` gives windows that encode each context like a text
-    of its own; with random positions, ``double_window`` gives the windows.
+    of its own; with random positions, ``double_window`` gives the windows. Of contexts beyond ``evaluation.window`` the
+    models read that many last tokens, as a text of their own.
     """
     totals: dict[str, Tensor] = {}
     longest, scales = configs[0].test_length, torch.tensor(temperatures or [1.0] * len(configs))
+    reads = configs[0].evaluation.window or longest
     for texts in draw_held_out(language, configs, longest + 1).split(ROWS, 1):
         truth, parts, done = predict(language, texts[..., :-1]), [], 0
         while done < longest:
-            end = int(min(window(done + 1), longest))
+            end = int(min(window(done + 1), longest, max(reads, done + 1)))
             known = None if truth is None else truth[:, :, done:end]
-            parts.append(_losses(models, texts[..., : end + 1], end - done, known, scales))
+            parts.append(_losses(models, texts[..., max(0, end - reads) : end + 1], end - done, known, scales))
             done = end
         for name in parts[0]:
             totals[name] = totals.get(name, 0) + torch.cat([part[name] for part in parts], 1)
@@ -209,6 +211,7 @@ def score_facts(models: Answers, language: LanguageTask, configs: Configs) -> li
         if not questions:
             return values
         tokens, answers = torch.stack([each.tokens for each in questions]), [each.answers for each in questions]
+        tokens = tokens[..., -(asked.window or length) :]
         logits = torch.cat([models(rows, last=1)[:, :, -1] for rows in tokens.split(ROWS, 1)], 1).double().cpu()
         accuracy, loss = ("accuracy", "answer_loss") if kind == "recall" else (kind, f"{kind}_loss")
         for measured, each, answer in zip(values, logits, answers, strict=True):

@@ -54,7 +54,7 @@ class RegularizerSettings(Settings):
 
     alpha: Annotated[float, Field(ge=0)]
     windows: Literal[1, 2]
-    distance: Literal["sce", "excess"]
+    distance: Literal["sce", "excess", "entropy"]
     low: Fraction
     high: Fraction
     context: Fraction
@@ -75,6 +75,7 @@ class Evaluation(Settings):
     questions: Count
     depths: Annotated[list[Fraction], Field(min_length=1)]
     lengths: Annotated[list[PositiveFloat], Field(min_length=1)]
+    window: Annotated[int, Field(ge=2, le=20_000)] | None = None
 
 
 class LanguageRun(Run):

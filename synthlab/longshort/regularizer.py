@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from synthlab.longshort.misalignment import DISTANCES, Model
 from synthlab.longshort.windows import both_contexts, min_context
 
-Distance = Literal["sce", "excess"]
+Distance = Literal["sce", "excess", "entropy"]
 
 
 class AlignedLoss(NamedTuple):
@@ -48,7 +48,8 @@ def aligned_loss(
         length: The tokens of a window: the training length.
         alpha: The weight of the misalignment, 0 or more.
         context: The minimal context of both windows where they are compared, as a fraction of ``length``.
-        distance: ``sce``, the symmetric cross-entropy of equation 1, or ``excess``, the symmetric KL divergence.
+        distance: ``sce``, the symmetric cross-entropy of equation 1, or one of its two parts: ``excess``, the symmetric
+            KL divergence, or ``entropy``, the sum of both entropies, which compares nothing.
         positions: The position of each token, for models with random positions, as in ``misalignment``.
 
     Returns:

@@ -49,12 +49,15 @@ class Coupled(OfTask):
     """Position coupling (Cho et al., 2024, arXiv 2405.20671, section 3, and the authors' code).
 
     A token of place i has the position s + i. For an example of n places s is uniform on 1, ..., ``span`` - n - 1 in
-    training, so that positions reach ``span``, and 1 in tests. The authors number significances the other way round,
+    training, so that positions reach ``span``, and 1 in tests. With ``cyclic``, as an option of the authors' code has
+    it, s is uniform on 1, ..., ``span``, and 1 follows ``span``. The authors number significances the other way round,
     which random starts make equivalent.
     """
 
-    def __init__(self, span: Annotated[int, Field(ge=3, le=10**6)]):
-        self.span = span
+    ADDED = ("cyclic",)
+
+    def __init__(self, span: Annotated[int, Field(ge=3, le=10**6)], cyclic: bool = False):
+        self.span, self.cyclic = span, cyclic
 
     def reach(self, length):
         return self.span + 1
@@ -64,8 +67,10 @@ class Coupled(OfTask):
         if generator is not None:
             # Those of the prompt alone: the positions of a prompt must not tell how long its answer is.
             longest = (places * ((tokens == task.separator).cumsum(-1) == 0)).amax(-1)
-            start[..., 0] = uniform(start[..., 0], self.span - longest - 1, generator)
-        return (start + places).where((tokens != task.begin) & (tokens != task.end), 0)
+            last = start[..., 0] * self.span if self.cyclic else self.span - longest - 1
+            start[..., 0] = uniform(start[..., 0], last, generator)
+        numbered = (start + places - 1) % self.span + 1 if self.cyclic else start + places
+        return numbered.where((tokens != task.begin) & (tokens != task.end), 0)
 
 
 class Abacus(OfTask):

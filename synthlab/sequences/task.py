@@ -96,6 +96,10 @@ class SequenceTask(Sourced, ABC):
         """
         return None
 
+    def read(self, symbols: Int[Tensor, "B L"]) -> Int[Tensor, "B T"]:
+        """Return the rows of tokens that the model reads of strings, or of prompts before their answers."""
+        return torch.cat((torch.full((len(symbols), 1), self.begin), symbols), 1)
+
     @abstractmethod
     def width(self, length: int) -> int:
         """Return the most input tokens of an example up to this length."""
@@ -125,6 +129,23 @@ class SequenceTask(Sourced, ABC):
         """Return the exact match, at this length, of the best answer that ignores the prompt."""
 
 
+class TokenTask(SequenceTask):
+    """A task whose target at each scored token is one token; the loss is the cross-entropy."""
+
+    def losses(self, logits: Float[Tensor, "*E B T V"], batch: Batch) -> Float[Tensor, "*E B T"]:
+        flat = F.cross_entropy(logits.flatten(0, -2), batch.targets.flatten(), reduction="none")
+        return flat.view(logits.shape[:-1])
+
+    def right(self, logits: Float[Tensor, "B T V"], batch: Batch) -> Bool[Tensor, "B T"]:
+        return logits.argmax(-1) == batch.targets
+
+    def predict_distribution(self, logits: Float[Tensor, "B T V"]) -> Float[Tensor, "B T V"]:
+        return logits.softmax(-1)
+
+    def target_distribution(self, batch: Batch) -> Float[Tensor, "B T V"]:
+        return F.one_hot(batch.targets, self.vocabulary).double()
+
+
 class Pairs(NamedTuple):
     """The symbols of prompts and answers, right-padded (pad values are ignored), and their lengths."""
 
@@ -136,7 +157,7 @@ class Pairs(NamedTuple):
     asked: Bool[Tensor, "B A"] | None = None
 
 
-class AnswerTask(SequenceTask):
+class AnswerTask(TokenTask):
     """A task with a prompt and an answer.
 
     Example:
@@ -155,6 +176,9 @@ class AnswerTask(SequenceTask):
     @abstractmethod
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         """Draw a prompt of each of ``lengths``, and its answer."""
+
+    def read(self, symbols: Int[Tensor, "B L"]) -> Int[Tensor, "B T"]:
+        return torch.cat((super().read(symbols), torch.full((len(symbols), 1), self.separator)), 1)
 
     def width(self, length: int) -> int:
         return sum(self.sizes(length)) + 2  # begin and separator; the end token is a target, not an input
@@ -182,19 +206,6 @@ class AnswerTask(SequenceTask):
             scored.scatter_(1, into, pairs.asked)
         sizes = pairs.prompt_sizes + pairs.answer_sizes + 2
         return Batch(row[:, :width], sizes, row[:, 1 : width + 1], scored[:, 1 : width + 1])
-
-    def losses(self, logits: Float[Tensor, "*E B T V"], batch: Batch) -> Float[Tensor, "*E B T"]:
-        flat = F.cross_entropy(logits.flatten(0, -2), batch.targets.flatten(), reduction="none")
-        return flat.view(logits.shape[:-1])
-
-    def right(self, logits: Float[Tensor, "B T V"], batch: Batch) -> Bool[Tensor, "B T"]:
-        return logits.argmax(-1) == batch.targets
-
-    def predict_distribution(self, logits: Float[Tensor, "B T V"]) -> Float[Tensor, "B T V"]:
-        return logits.softmax(-1)
-
-    def target_distribution(self, batch: Batch) -> Float[Tensor, "B T V"]:
-        return F.one_hot(batch.targets, self.vocabulary).double()
 
 
 Strings = tuple[Int[Tensor, "B L"], Bool[Tensor, "B K C"]]

@@ -12,7 +12,7 @@ from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.sequences.positions import POSITIONS, OfTask
 from synthlab.sequences.run import SequencesRun
-from synthlab.sequences.task import AnswerTask, SequenceTask
+from synthlab.sequences.task import AnswerTask, SequenceTask, TokenTask
 from synthlab.sequences.tasks import TASKS
 from synthlab.training.trained import Prediction, TrainedModel
 
@@ -31,8 +31,8 @@ class TrainedSequences(TrainedModel):
         return TASKS.build(cast(SequencesRun, self.record.config).task)
 
     def limits(self):
-        added = 2 if isinstance(self.task, AnswerTask) else 1  # begin, and the separator after a prompt
-        return len(self.task.symbols), encoding_of(self.module).longest() - added
+        none, one = (self.task.read(torch.zeros(1, size, dtype=torch.long)).shape[1] for size in (0, 1))
+        return len(self.task.symbols), (encoding_of(self.module).longest() - none) / (one - none)
 
     def encode(self, text):
         known = {symbol: token for token, symbol in enumerate(self.task.symbols)}
@@ -44,16 +44,16 @@ class TrainedSequences(TrainedModel):
 
     def respond(self, x, lengths):
         """Return predictions; each prompt is processed alone, without padding."""
-        rows = [self._make_prompt(each[None, :size])[0] for each, size in zip(x, lengths.tolist(), strict=True)]
+        rows = [self.task.read(each[None, :size])[0] for each, size in zip(x, lengths.tolist(), strict=True)]
         return self.prediction(torch.stack([self._logits(row[None])[0, -1:] for row in rows]))
 
     def tokens(self, x):
-        row = self._make_prompt(x)
+        row = self.task.read(x)
         return row, self._positions(row)
 
     def prediction(self, outputs):
         output, logits = outputs[:, -1], outputs[:, -1].double()
-        return Prediction(logits.softmax(-1) if isinstance(self.task, AnswerTask) else logits.sigmoid(), output)
+        return Prediction(logits.softmax(-1) if isinstance(self.task, TokenTask) else logits.sigmoid(), output)
 
     def token_text(self, token):
         return self.task.written(token)
@@ -72,7 +72,7 @@ class TrainedSequences(TrainedModel):
         x, lengths = self._symbols(sequences)
         found = []
         for each, size in zip(x, lengths.tolist(), strict=True):
-            row, said = self._make_prompt(each[None, :size]), []
+            row, said = task.read(each[None, :size]), []
             while len(said) < most:
                 if row.shape[1] > encoding_of(self.module).longest():
                     encoding = self.record.config.encoding["name"]
@@ -84,12 +84,6 @@ class TrainedSequences(TrainedModel):
                 row = torch.cat((row, torch.tensor([[token]])), 1)
             found.append(" ".join(said))
         return found
-
-    def _make_prompt(self, x: Int[Tensor, "N L"]) -> Int[Tensor, "N T"]:
-        """Return begin and the symbols; of a prompt, with the separator."""
-        task = self.task
-        begin, separator = (torch.full((len(x), 1), token) for token in (task.begin, task.separator))
-        return torch.cat((begin, x, separator) if isinstance(task, AnswerTask) else (begin, x), 1)
 
     def _logits(self, row: Int[Tensor, "N T"]) -> Float[Tensor, "N T V"]:
         return Member(self.module, 0)(row, self._positions(row))

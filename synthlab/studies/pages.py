@@ -30,5 +30,5 @@ def _embed(path: Path) -> str:
 
 
 def embed_data(data: bytes, kind: str) -> str:
-    """Return a link that contains ``data``, of the media type ``family``."""
+    """Return a link that contains ``data``, of the media type ``kind``."""
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"

@@ -100,8 +100,8 @@ def test_before_a_first_run_the_page_says_what_to_press_and_shows_no_empty_chart
     assert board.errors.hints[0].text == "Press “Mean works”"
     assert not board.losses.figure.visible
     window.press("Mean works")
-    window.trains(1)
     assert board.errors.hints[0].text == ""
+    window.trains(1)
     assert board.losses.figure.visible
     window.press("Clear")
     assert not board.plain.figure.visible

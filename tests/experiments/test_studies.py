@@ -9,6 +9,7 @@ import pytest
 from experiments.long_short_alignment.arms import differences
 from experiments.long_short_alignment.claims import CLAIMS
 from experiments.long_short_alignment.correlation_claims import check_lead
+from experiments.long_short_alignment.far_tokens import MAPS
 from experiments.long_short_alignment.paper import PAPER
 from experiments.long_short_alignment.run_table import average_losses
 from experiments.long_short_alignment.step_costs import STEPS
@@ -23,7 +24,7 @@ from synthlab.training.execution import execute
 
 EVERY: dict[str, AlignmentStudy] = {
     name: study
-    for group in ("default", "extensions", "predictors", "encodings", "quick")
+    for group in ("default", "extensions", "predictors", "encodings", "controls", "quick")
     for name, study in studies(PAPER, group).items()
 }
 # Tested up to five training lengths, which the numbers are.
@@ -178,6 +179,35 @@ def test_claims_about_ranges_and_distances_by_hand():
     arms = {"alpha 0.1": [0.5, 0.5], "alpha 0.1, excess": [-0.1, -0.1], "alpha 1, excess": [-0.2, -0.2]}
     (verdict,) = judged("distance", runs(arms))
     assert [check.answer for check in verdict.checks] == ["holds"] * 2
+
+
+def test_an_entropy_bonus_is_held_against_the_entropies_alone():
+    gains = {"alpha 0.1": [0.004, 0.005], "alpha 0.1, entropy": [0.003, 0.0045]}
+    rows = runs(gains, 10)
+    accuracies = {f"accuracy_{multiple}x": rows["loss_4x"] for multiple in (2, 4, 8)}
+    losses = {f"calibrated_loss_{multiple}x": 3 * rows["loss_4x"] for multiple in (2, 4, 8)}
+    scores, alike = judged("entropy_bonus", rows.assign(**accuracies | losses))
+    assert [check.answer for check in scores.checks] == [
+        *["holds"] * 3,
+        *["fails"] * 3,
+    ]  # a loss must fall
+    assert [check.median for check in alike.checks] == pytest.approx([*[0.00075] * 3, *[0.00225] * 3])
+    assert alike.word == "holds"
+    apart = rows.assign(**accuracies | losses)
+    apart.loc[apart["arm"] == "alpha 0.1", "accuracy_8x"] += 0.002
+    assert [check.answer for check in judged("entropy_bonus", apart)[1].checks][:3] == ["holds", "holds", "fails"]
+
+
+def test_far_tokens_are_used_where_the_last_ones_do_worse():
+    last = "last N tokens"
+    rows = runs({last: [0.0, 0.0]} | {name: [-0.2, -0.1] for name in MAPS}, 10)
+    rows = rows[rows["arm"] != "alpha 0"].assign(baseline=rows["arm"] == last, loss_8x=rows["loss_4x"])
+    recall = rows.assign(variant="recall", recall_error_8x=1.0 - (rows["arm"] != last))
+    [found] = judged("far_tokens", pd.concat([rows, recall]))
+    assert (found.word, [check.median for check in found.checks]) == (
+        "holds",
+        pytest.approx([*[-0.15] * 8, *[-1.0] * 4]),
+    )
 
 
 def test_losses_are_means_over_contexts():

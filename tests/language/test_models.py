@@ -9,7 +9,14 @@ import torch
 
 from support.configs import small
 from synthlab.errors import InputError
-from synthlab.language.evaluation import best_temperature, by_context, double_window, draw_held_out, evaluate_models
+from synthlab.language.evaluation import (
+    best_temperature,
+    by_context,
+    double_window,
+    draw_held_out,
+    evaluate_models,
+    score_facts,
+)
 from synthlab.language.languages import TASKS
 from synthlab.language.objective import WindowLoss
 from synthlab.language.training import build_models, train_models
@@ -106,6 +113,23 @@ def test_drawn_positions_are_those_of_the_context():
     assert (asked, found["length"].tolist()) == ([(8, 8), (16, 8), (32, 16)], list(range(1, 33)))
     in_one = by_context(watched, TASKS.build(config.task), [config], ensemble.encoding.alike_up_to)[0]
     np.testing.assert_allclose(found, in_one, rtol=1e-5)
+
+
+def test_beyond_a_window_of_tests_models_read_its_tokens_alone():
+    config = small("task=recall", "evaluation.window=8")
+    language, asked = TASKS.build(config.task), []
+
+    def watched(tokens, last=1):
+        asked.append(tokens)
+        return torch.zeros(*tokens.shape[:2], last, language.vocabulary)
+
+    by_context(watched, language, [config], lambda length: math.inf)
+    texts = draw_held_out(language, [config], 33)[..., :-1]
+    assert torch.equal(asked[0], texts[..., :8])
+    assert torch.equal(torch.stack(asked[1:], -2), texts.unfold(-1, 8, 1)[..., 1:, :])  # of 9 to 32 tokens the last 8
+    asked.clear()
+    score_facts(watched, language, [config])
+    assert {each.shape[-1] for each in asked} == {8}  # of texts of 8 and of 32
 
 
 @pytest.mark.parametrize("nothing", ["extension=none", "positions=contiguous", "lora=none", "pattern=full"])

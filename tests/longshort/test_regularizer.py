@@ -104,8 +104,8 @@ def test_the_loss_by_hand_on_three_tokens():
     assert loss.training.item() == pytest.approx((2 * LOG2 + LOG2) / 2)
     assert loss.misalignment.item() == pytest.approx(3.5 * LOG2)
     assert loss.total.item() == pytest.approx(1.5 * LOG2 + 0.35 * LOG2)
-    without_entropy = combine_losses(first, second, tokens, 0.1, 1, "excess").misalignment
-    assert without_entropy.item() == pytest.approx(0.5 * LOG2)
+    parts = [combine_losses(first, second, tokens, 0.1, 1, each).misalignment.item() for each in ("excess", "entropy")]
+    assert parts == pytest.approx([0.5 * LOG2, 3 * LOG2])
 
 
 def test_the_loss_compares_the_same_tokens_of_the_text():

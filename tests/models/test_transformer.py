@@ -9,13 +9,28 @@ import torch
 from support.configs import config
 from support.models import KINDS, LENGTH, NORMS, PAIRS, build, model, symbols
 from synthlab.errors import InputError
-from synthlab.models import transformer
+from synthlab.models import packing, transformer
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.linear_attention import LinearAttention
-from synthlab.models.packing import ENDS
+from synthlab.models.packing import BOS, ENDS, EOS
 from synthlab.models.transformer import Reference, Transformer
 from synthlab.rng import stream
 from synthlab.training.execution import fit
+
+
+def test_a_row_holds_bos_the_symbols_and_an_eos_for_each_prefix():
+    x = torch.tensor([[1, 0, 1]])
+    assert packing.pack(x).tolist() == [[BOS, 1, 0, 1, EOS, EOS, EOS]]
+
+
+def test_the_kth_eos_stands_right_after_its_prefix():
+    assert packing.rank_packed(3, torch.device("cpu")).tolist() == [0, 1, 2, 3, 2, 3, 4]
+
+
+def test_visibility_for_two_symbols_by_hand():
+    bos, x1, x2 = [1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0]
+    eos1, eos2 = [1, 1, 0, 1], [1, 1, 1, 1]
+    assert packing.mask_packed(2, torch.device("cpu")).int().tolist() == [bos, x1, x2, eos1, eos2]
 
 
 # Each encoding under each kind of attention, and each norm at each depth under one encoding, which knows neither.

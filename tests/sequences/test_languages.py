@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from support.frequencies import assert_uniform
+from synthlab.sequences.automata import random_expression
 from synthlab.sequences.tasks import TASKS
 
 
@@ -104,3 +105,45 @@ def test_long_brackets_and_mixed_lengths_are_nested():
         texts = texts_of(language, batch)
         assert list(map(len, texts)) == lengths.tolist()
         assert all(map(shuffled, texts))
+
+
+@pytest.mark.parametrize("expression", ["(ab|bba)*", "a(b|c)*", "(ab(c)*)*"])
+def test_states_are_told_apart_by_what_may_follow(expression):
+    """Two prefixes lead to one state exactly if the same strings complete them: Nerode's relation."""
+    task = TASKS.build({"name": "state_tracking", "expression": expression})
+    letters = "".join(symbol for symbol in task.symbols if len(symbol) == 1)
+    ahead = ["".join(rest) for size in range(6) for rest in product(letters, repeat=size)]
+    states = {}
+    for length in task.lengths(1, 5):
+        strings = {text for each in product(letters, repeat=length) if re.fullmatch(expression, text := "".join(each))}
+        batch = task.batch(torch.full((400,), length), task.width(5), torch.Generator().manual_seed(0))
+        rows = zip(*(part.tolist() for part in batch[:3]), batch.scored.tolist(), strict=True)
+        drawn = set()
+        for tokens, size, targets, scored in rows:
+            said = [task.written(token) for token in tokens[:size]]
+            assert said[:2] == ["<begin>", "<separator>"]
+            assert set(said[1::2]) == {"<separator>"}
+            assert scored == [place % 2 == 1 and place < size for place in range(len(scored))]
+            text = "".join(said[2::2])
+            if text in drawn:
+                continue
+            drawn.add(text)
+            for place in range(length + 1):
+                may = frozenset(rest for rest in ahead if re.fullmatch(expression, text[:place] + rest))
+                states.setdefault(may, set()).add(task.written(targets[2 * place + 1]))
+        assert drawn == strings
+    assert all(len(names) == 1 for names in states.values())
+    assert len(set.union(*states.values())) == len(states)
+    assert states[frozenset(rest for rest in ahead if re.fullmatch(expression, rest))] == {"q0"}
+
+
+def test_chance_of_states_is_that_of_the_first():
+    task = TASKS.build({"name": "state_tracking", "expression": "(a|b)*b|a*"})
+    # Of 8 strings of three letters 5 are in the language; none but aaa stays in the state of no letter: that of a*.
+    assert [task.chance(length) for length in (1, 3)] == [1 / 2, 1 / 5]
+
+
+def test_a_random_language_is_that_of_its_expression():
+    drawn = TASKS.build({"name": "random_language", "kind": "r_group", "number": 3})
+    same = TASKS.build({"name": "state_tracking", "expression": random_expression("r_group", 3)})
+    assert (drawn.automaton, drawn.symbols) == (same.automaton, same.symbols)

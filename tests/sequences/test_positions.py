@@ -74,6 +74,16 @@ def test_starts_of_training_are_uniform_up_to_the_span():
     assert torch.equal(drawn[:, 1:], drawn[:, 3:4] + torch.tensor([1, 2, 0, 1, 2, 0, 1, 2, 3]))
 
 
+def test_cyclic_starts_are_uniform_and_positions_begin_again():
+    task, coupled = TASKS.build(ADDITION), Coupled(span=4, cyclic=True)
+    tokens = rows(task, "b 2 1 + 7 0 s 9 1 0").expand(3000, -1)
+    drawn = coupled.number(task, tokens, generator())
+    assert_uniform(drawn[:, 3].tolist(), range(1, 5))
+    by_hand = {1: [2, 3, 4], 2: [3, 4, 1], 3: [4, 1, 2], 4: [1, 2, 3]}  # the digits of the sum, by the plus sign
+    assert all(row[7:] == by_hand[row[3]] for row in drawn.tolist())
+    assert coupled.number(task, tokens[:1]).tolist() == [[0, 2, 3, 1, 2, 3, 1, 2, 3, 4]]
+
+
 def test_a_prompt_does_not_tell_how_long_its_answer_is():
     task = TASKS.build(ADDITION | {"format": "reversed"})
     short, carried = (rows(task, text).expand(3000, -1) for text in ("b 2 + 7 s 9", "b 9 + 7 s 6 1"))

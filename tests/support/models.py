@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.language_model import LanguageModel, ReferenceLanguageModel
 from synthlab.models.transformer import Transformer
 from synthlab.rng import stream
+from synthlab.runs.conf_files import read_member
 
 LENGTH, VOCABULARY = 9, 5
 SIZES = {
@@ -24,8 +26,15 @@ SIZES = {
     "init_scale": 1.0,
 }
 KINDS, NORMS = ("softmax", "linear"), ("pre", "post", "none")
-# As the config files have them: a new encoding is tested by having one.
-ARGUMENTS = {name: composed(f"encoding={name}")["encoding"] for name in ENCODINGS}
+
+
+def read_arguments(name: str) -> dict[str, Any]:
+    """The arguments of an encoding's config file; Hydra composes those of one around another."""
+    is_around = "inner" in signature(ENCODINGS[name]).parameters
+    return composed(f"encoding={name}")["encoding"] if is_around else dict(read_member("encoding", name))
+
+
+ARGUMENTS = {name: read_arguments(name) for name in ENCODINGS}  # so a new encoding is tested
 ARGUMENTS["cope"]["scale"] = 1.0  # at its default, zeros, it would do nothing
 DIMS = Dims(width=8, heads=2)
 

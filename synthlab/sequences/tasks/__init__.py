@@ -13,6 +13,7 @@ from synthlab.sequences.task import AnswerTask, Pairs, SequenceTask, places
 from synthlab.sequences.tasks import arithmetic, copying, counting, expressions, formal, memory
 from synthlab.sequences.tasks.index_hints import IndexHints
 from synthlab.sequences.tasks.mixture import Mixture
+from synthlab.sequences.tasks.states import RandomStateTracking, StateTracking
 
 
 class WithoutEnd(AnswerTask):
@@ -94,5 +95,7 @@ TASKS = Registry(
         "bounded_dyck": formal.BoundedDyck,
         "dyck": formal.Dyck,
         "anbn": formal.AnBn,
+        "state_tracking": StateTracking,
+        "random_language": RandomStateTracking,
     },
 )

@@ -14,9 +14,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from synthlab.errors import InputError
+from synthlab.sequences.automata import Automaton
 from synthlab.sequences.task import FormalLanguage, Strings, places, ranks
-
-Automaton = tuple[tuple[tuple[int, ...], ...], frozenset[int]]
 
 # Each of Tomita's languages: the next state of each state after 0 and after 1, and the accepting states. State 0 is the
 # first.
@@ -55,23 +54,10 @@ class RegularLanguage(FormalLanguage):
     automaton: Automaton
 
     def has(self, length: int) -> bool:
-        # Round the table's size up, so that few tables serve all lengths.
-        return bool(_completions(self.automaton, 1 << length.bit_length())[length, 0] > 0)
+        return has_strings(self.automaton, length)
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Strings:
-        longest = int(lengths.max())
-        following, completions = torch.tensor(self.automaton[0]), _completions(self.automaton, longest)
-        states = torch.zeros(len(lengths), longest + 1, dtype=torch.long)
-        symbols = torch.zeros(len(lengths), longest, dtype=torch.long)
-        shares = torch.rand(len(lengths), longest, generator=generator, dtype=torch.float64)
-        for place in range(longest):
-            choices = following[states[:, place]]
-            left = (lengths - place - 1).clamp(min=0)
-            weights = completions[left[:, None], choices].cumsum(1)
-            # The number of cumulative shares that the draw exceeds; all where the string has ended.
-            drawn = (shares[:, place, None] * weights[:, -1:] >= weights).sum(1).clamp(max=len(self.symbols) - 1)
-            symbols[:, place] = drawn
-            states[:, place + 1] = choices.gather(1, drawn[:, None])[:, 0]
+        symbols, states = draw_paths(self.automaton, lengths, generator)
         return symbols, self.sets()[states]
 
     def sets(self) -> Bool[Tensor, "Q C"]:
@@ -90,7 +76,7 @@ class RegularLanguage(FormalLanguage):
         same = (sets == sets[0]).all(1)  # a constant answer has to be right after begin too
         inside = tuple(tuple(state if same[state] else -1 for state in row) for row in table)
         ends = frozenset(state for state in accepting if same[state])
-        return _count_strings(inside, ends, length) / max(1, _count_strings(table, accepting, length))
+        return count_strings(inside, ends, length) / max(1, count_strings(table, accepting, length))
 
 
 class AAStar(RegularLanguage):
@@ -148,6 +134,36 @@ class BoundedDyck(RegularLanguage):
         self.automaton = (*table, (dead, dead)), frozenset({0})
 
 
+def has_strings(automaton: Automaton, length: int) -> bool:
+    """Return True if the automaton accepts a string of this length."""
+    # Round the table's size up, so that few tables serve all lengths.
+    return bool(_completions(automaton, 1 << length.bit_length())[length, 0] > 0)
+
+
+def draw_paths(
+    automaton: Automaton, lengths: Int[Tensor, " B"], generator: torch.Generator
+) -> tuple[Int[Tensor, "B L"], Int[Tensor, "B K"]]:
+    """Draw an accepted string of each of ``lengths``, all equally likely, right-padded.
+
+    Returns:
+        The numbers of the symbols; and the states after the first 0, 1, ..., L of them, K = L + 1.
+    """
+    longest = int(lengths.max())
+    following, completions = torch.tensor(automaton[0]), _completions(automaton, longest)
+    states = torch.zeros(len(lengths), longest + 1, dtype=torch.long)
+    symbols = torch.zeros(len(lengths), longest, dtype=torch.long)
+    shares = torch.rand(len(lengths), longest, generator=generator, dtype=torch.float64)
+    for place in range(longest):
+        choices = following[states[:, place]]
+        left = (lengths - place - 1).clamp(min=0)
+        weights = completions[left[:, None], choices].cumsum(1)
+        # The number of cumulative shares that the draw exceeds; all where the string has ended.
+        drawn = (shares[:, place, None] * weights[:, -1:] >= weights).sum(1).clamp(max=following.shape[1] - 1)
+        symbols[:, place] = drawn
+        states[:, place + 1] = choices.gather(1, drawn[:, None])[:, 0]
+    return symbols, states
+
+
 @lru_cache(maxsize=64)
 def _completions(automaton: Automaton, longest: int) -> Float[Tensor, "K Q"]:
     """Return how many strings of k = 0, ..., ``longest`` symbols lead from each state to an accepting one.
@@ -164,7 +180,7 @@ def _completions(automaton: Automaton, longest: int) -> Float[Tensor, "K Q"]:
     return torch.stack(rows)
 
 
-def _count_strings(table: Sequence[Sequence[int]], accepting: frozenset[int], length: int) -> int:
+def count_strings(table: Sequence[Sequence[int]], accepting: frozenset[int], length: int) -> int:
     """Count the strings of a length that are accepted, exactly; -1 is a state without exits."""
     ways = {0: 1}
     for _ in range(length):

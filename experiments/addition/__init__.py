@@ -1,0 +1,1 @@
+"""Addition of longer numbers: position coupling, Abacus embeddings, and the spread over seeds, in miniature."""
