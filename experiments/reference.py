@@ -50,6 +50,8 @@ TITLES = {
     "eigenvalues": "[Grazzi et al.](papers.md#negative-eigenvalues-grazzi-et-al-2025)",
     "flipflops": "[Opper et al., Yang et al.](papers.md#flip-flops-of-other-densities)",
     "chomsky": "[Delétang et al., Ruoss et al.](papers.md#the-chomsky-hierarchy-and-randomized-positions)",
+    "softmax": "[Veličković et al., Nakanishi](papers.md#softmax-by-length)",
+    "drope": "[Gelberg et al., Yang et al.](extension_results.md#positions-dropped-or-interleaved)",
 }
 
 

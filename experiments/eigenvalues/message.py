@@ -68,6 +68,8 @@ def draw(folder: Path) -> Figure | None:
         unfit[:, 1:] = (fit == 0)[:, None]
         train_length = runs["train_length"].iloc[0]
         columns = ["published", *(f"{last / train_length:g}x" for last in shown.columns)]
+        if np.isnan(theirs).all():
+            values, texts, unfit, columns = values[:, 1:], [row[1:] for row in texts], unfit[:, 1:], columns[1:]
         draw_cells(axes, values, texts, [LABELS[arm] for arm in arms], columns, "Blues", hatched=unfit)
         axes.set_title(task.replace("_", " "), fontsize="medium")
         if axes is not figure.axes[0]:
