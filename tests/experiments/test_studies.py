@@ -168,9 +168,9 @@ def test_claims_about_facts_by_hand():
 
 
 def test_claims_about_ranges_and_distances_by_hand():
-    arms = {"1 to l/4": [0.005, 0.0], "1 to l": [-0.5, 0.5], "1 to l/20": [0.1, 0.1]}
+    arms = {"1 to l/4": [0.005, 0.0], "l/4 to l/2": [0.1, 0.1], "1 to l": [-0.5, 0.5], "1 to l/20": [0.1, 0.1]}
     answers = {v.claim.id: [check.answer for check in v.checks] for v in judged("range", runs(arms))}
-    assert answers == {"R1": ["holds"], "R2": ["undecided"], "R3": ["holds"]}
+    assert answers == {"R1": ["holds"], "R1_far": ["holds"], "R2": ["undecided"], "R3": ["holds"]}
     within = runs({"alpha 0.1": [0.0, 0.0]})
     assert judged("within", within)[0].word == "holds"
     within.loc[within["arm"] == "alpha 0.1", "loss_1x"] = 2.1
