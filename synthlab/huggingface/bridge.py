@@ -203,7 +203,7 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
         if isinstance(module, Encoding) and module is self.transformer.encoding:
             config = cast(SynthlabConfig, self.config)
             sizes = {key: getattr(config, key) for key in SIZES}
-            fresh = dict(LanguageModel.fit_encoding(partial(_encoding, config), 1, **sizes).named_buffers())
+            fresh = dict(LanguageModel.build_encoding(partial(_encoding, config), 1, **sizes).named_buffers())
             for name, values in module.named_buffers():
                 init.copy_(values, fresh[name])
 

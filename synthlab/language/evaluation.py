@@ -47,11 +47,11 @@ def evaluate_models(
     The row has the fitted temperature, misalignment, and recall.
     """
     encoding, members = encoding_of(ensemble), Members(ensemble, indices)
-    draws, places = encoding.draws_positions, [stream(each.test_seed, "evaluation_positions") for each in configs]
+    draws, generators = encoding.draws_positions, [stream(each.test_seed, "evaluation_positions") for each in configs]
 
     def draw(tokens: Tensor) -> Tensor:
         rows, length = tokens.shape[1:]
-        return torch.stack([random_positions(encoding, rows, length, generator) for generator in places])
+        return torch.stack([random_positions(encoding, rows, length, generator) for generator in generators])
 
     def models(tokens: Tensor, positions: Tensor | None = None, last: int | None = None) -> Tensor:
         where = draw(tokens) if draws and positions is None else positions

@@ -43,7 +43,7 @@ class WindowLoss:
         if is_last and first.pattern is not None:
             self.mask = PATTERNS.build(first.pattern).mask(first.model["heads"], self.length).to(device)
         self.language = TASKS.build(first.task)
-        self.texts, self.places, self.offsets = (
+        self.text_generators, self.position_generators, self.offset_generators = (
             [stream(config.data_seed, f"{name}_again" if again else name) for config in configs]
             for name in ("training", "positions", "windows")
         )
@@ -70,7 +70,7 @@ class WindowLoss:
             tokens, positions = inputs or self.draw()
             return next_token_loss(self.answer(cast(Tensor, tokens), positions), cast(Tensor, tokens))
         low, high = zip(*(config.offsets(self.length) for config in self.configs), strict=True)
-        extra = [draw_extra(*each) for each in zip(low, high, self.offsets, strict=True)]
+        extra = [draw_extra(*each) for each in zip(low, high, self.offset_generators, strict=True)]
         # All texts have the same number of tokens, so that they do not depend on the offsets.
         tokens = self._draw_texts(2 * self.length)
         second = torch.stack([each[:, shift : shift + self.length] for each, shift in zip(tokens, extra, strict=True)])
@@ -89,7 +89,7 @@ class WindowLoss:
 
     def _draw_texts(self, length: int) -> Int[Tensor, "E B T"]:
         batch = self.configs[0].protocol.batch
-        return torch.stack([self.language.draw(batch, length, each) for each in self.texts]).to(self.device)
+        return torch.stack([self.language.draw(batch, length, each) for each in self.text_generators]).to(self.device)
 
     def _draw_positions(self, extra: Sequence[int]) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """Return the positions [E, B, T] of two windows of each text, ``extra`` tokens apart; and places in the text.
@@ -99,15 +99,15 @@ class WindowLoss:
         """
         batch, encoding = self.configs[0].protocol.batch, encoding_of(self.model)
         if self.samplers:
-            pairs = zip(self.samplers, self.places, strict=True)
-            windows = [sampler.window(batch, self.length, places) for sampler, places in pairs]
+            pairs = zip(self.samplers, self.position_generators, strict=True)
+            windows = [sampler.window(batch, self.length, generator) for sampler, generator in pairs]
             positions = torch.stack([each.positions for each in windows]).to(self.device)
             places = [each.places for each in windows if each.places is not None]
             return positions, positions, torch.stack(places).to(self.device) if places else None
         if not encoding.draws_positions:
             return None, None, None
-        pairs = zip(extra, self.places, strict=True)
-        drawn = [random_positions(encoding, batch, self.length + more, places) for more, places in pairs]
+        pairs = zip(extra, self.position_generators, strict=True)
+        drawn = [random_positions(encoding, batch, self.length + more, generator) for more, generator in pairs]
         first, second = (
             torch.stack([each[:, window] for each in drawn]).to(self.device)
             for window in (slice(self.length), slice(-self.length, None))

@@ -39,7 +39,7 @@ def build_extension(configs: Sequence[LanguageRun]) -> Encoding:
     make = partial(ENCODINGS.build, first.extension or {}, field="extension")
     sizes = {key: value for key, value in first.model.items() if key != "name"}
     try:
-        extension = LanguageModel.fit_encoding(make, len(configs), **sizes)
+        extension = LanguageModel.build_encoding(make, len(configs), **sizes)
     except InputError as error:  # the encoding cannot name the config group
         raise InputError(*(line.replace("encoding.", "extension.") for line in error.lines)) from None
     extension.initialise([stream(config.weight_seed, "extension") for config in configs])

@@ -33,7 +33,7 @@ FUSED_FROM = 64  # from this many keys on, fused attention is at least as fast (
 
 @dataclass(frozen=True)
 class Causal:
-    """The plain layout: T tokens are queries and keys, or continue a text of K tokens whose last they are.
+    """The plain layout: whole texts of T tokens or, with a cache of earlier tokens, the last T of K.
 
     Attributes:
         encoding: The position encoding.
@@ -94,10 +94,10 @@ class Causal:
         self, block: "Block", h: Float[Tensor, "*B T D"]
     ) -> tuple[Float[Tensor, "*B Q D"], Float[Tensor, "*B Q D"]]:
         """Return the residual stream of the queries before attention, and what attention adds to it."""
-        seen = block.pre1(h)
+        inputs = block.pre1(h)
         if block.convolution is not None:
-            seen = block.convolution(seen, partial(self.shift, seen))
-        return h[..., self.first_query :, :], block.attention(seen, self)
+            inputs = block.convolution(inputs, partial(self.shift, inputs))
+        return h[..., self.first_query :, :], block.attention(inputs, self)
 
     def shift(self, h: Float[Tensor, "*B T D"], places: int) -> Float[Tensor, "*B T D"]:
         """Return for each token the hidden state of the token so many places before it in its text, or zeros."""
@@ -123,11 +123,11 @@ class Causal:
         """Sum the values that each query sees, by its attention weights."""
         return weights @ v
 
-    def put_out(
+    def project_output(
         self, weights: Float[Tensor, "*B H Q K"], v: Float[Tensor, "*B H T d"], attention: "Attention"
     ) -> Float[Tensor, "... D"]:
         """Return the attention output of each query, by its attention weights."""
-        return attention.put_out(self.by_token(self.mix(weights, v)))
+        return attention.project_output(self.by_token(self.mix(weights, v)))
 
     def by_token(self, heads: Float[Tensor, "*B H Q d"]) -> Float[Tensor, "*B Q H d"]:
         """Arrange the outputs of heads by tokens."""
@@ -137,19 +137,9 @@ class Causal:
         """Count the keys that each query sees."""
         return self.mask.sum(-1, keepdim=True)
 
-    @property
-    def adjusts(self) -> bool:
-        """True if the encoding adjusts logits, given all those of a query."""
-        return "adjust" in self.encoding.hooks
-
-    @property
-    def weighs(self) -> bool:
-        """True if the encoding makes weights of logits in place of softmax."""
-        return "weigh" in self.encoding.hooks
-
     @cached_property
-    def added(self) -> Float[Tensor, "*rows Q K"]:
-        """Logit offsets: the bias, and minus infinity where the mask is False."""
+    def logit_offsets(self) -> Float[Tensor, "*rows Q K"]:
+        """What is added to logits: the bias, and minus infinity where the mask is False."""
         masked = mask_as_logits(self.mask, torch.get_default_dtype())
         return masked if self.bias is None else masked + self.bias
 
@@ -159,8 +149,8 @@ class Causal:
         It applies where logits are inner products plus a constant.
         """
         is_constant = self.bias is None or not self.bias.requires_grad
-        is_plain = type(self.encoding).products is Encoding.products
-        return is_constant and is_plain and not self.adjusts and not self.weighs and self.mask.shape[-1] >= FUSED_FROM
+        is_plain = type(self.encoding).products is Encoding.products and not self.encoding.hooks & {"adjust", "weigh"}
+        return is_constant and is_plain and self.mask.shape[-1] >= FUSED_FROM
 
 
 def lay_out_layers(encodings: Sequence[Encoding], build: Callable[[Encoding], Causal]) -> list[Causal]:
@@ -206,8 +196,8 @@ class Attention(nn.Module):
         if layout.cache is not None:
             rot_k, v = layout.cache(rot_k, v)  # *B H K d
         if self.kind == "softmax" and layout.can_fuse() and not self.is_watched():
-            heads = attend_fused(rot_q, rot_k, v, layout.added)  # *B H Q d
-            return self.put_out(layout.by_token(heads))
+            heads = attend_fused(rot_q, rot_k, v, layout.logit_offsets)  # *B H Q d
+            return self.project_output(layout.by_token(heads))
         scores = self.score(rot_q, rot_k, layout)  # *B H Q K
         if self.hook_position_scores.is_watched:
             plain = replace(layout, encoding=Encoding(), bias=None, relative=None)
@@ -215,10 +205,10 @@ class Attention(nn.Module):
             scores = content + self.hook_position_scores(scores - content)
         scores = self.mask(self.hook_unmasked_scores(scores), layout.mask)
         scores = self.hook_attn_scores(layout.by_text(scores, self))
-        pattern = layout.encoding.weigh(scores) if layout.weighs else self.normalize(scores)
-        return layout.put_out(self.hook_pattern(pattern), v, self)
+        pattern = layout.encoding.weigh(scores) if "weigh" in layout.encoding.hooks else self.normalize(scores)
+        return layout.project_output(self.hook_pattern(pattern), v, self)
 
-    def put_out(self, z: Float[Tensor, "*B Q H d"]) -> Float[Tensor, "*B Q D"]:
+    def project_output(self, z: Float[Tensor, "*B Q H d"]) -> Float[Tensor, "*B Q D"]:
         """Return the output of the values that each head has summed."""
         z = self.hook_z(z)
         if self.hook_result.is_watched:
@@ -260,7 +250,7 @@ class Attention(nn.Module):
             logits = logits * self.scale
         if layout.bias is not None:
             logits = logits + layout.bias
-        if layout.adjusts:
+        if "adjust" in layout.encoding.hooks:
             logits = layout.encoding.adjust(logits, q, layout.mask, layout.bias)
         return logits if self.kind == "softmax" else logits / layout.count_keys()
 
@@ -284,15 +274,15 @@ def attend_fused(
     q: Float[Tensor, "*B H Q p"],
     k: Float[Tensor, "*B H K p"],
     v: Float[Tensor, "*B H K d"],
-    added: Float[Tensor, "*rows Q K"],
+    offsets: Float[Tensor, "*rows Q K"],
 ) -> Float[Tensor, "*B H Q d"]:
-    """Return softmax attention in one call: each query's values, weighted by softmax(q . k / sqrt(d) + ``added``)."""
+    """Return softmax attention in one call: each query's values, weighted by softmax(q . k / sqrt(d) + ``offsets``)."""
     batch = q.shape[:-3]
-    if added.dim() > 2:
-        added = added.expand(*batch, -1, -1, -1).flatten(0, -4)
+    if offsets.dim() > 2:
+        offsets = offsets.expand(*batch, -1, -1, -1).flatten(0, -4)
     q, k, v = (each.flatten(0, -4) for each in (q, k, v))
     scale = 1 / math.sqrt(v.shape[-1])  # an encoding may widen queries and keys
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=added.to(q.dtype), scale=scale).unflatten(0, batch)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=offsets.to(q.dtype), scale=scale).unflatten(0, batch)
 
 
 class Block(nn.Module):

@@ -49,7 +49,7 @@ def build_encoding(models: Registry[nn.Module], config: Any) -> Encoding | None:
         return None
     settings = {key: value for key, value in config.model.items() if key != "name"}
     kind: Any = models.find(config.model["name"], "model")
-    encoding = kind.fit_encoding(partial(ENCODINGS.build, config.encoding), 1, **settings)
+    encoding = kind.build_encoding(partial(ENCODINGS.build, config.encoding), 1, **settings)
     mixer = config.model.get("mixer")
     if mixer and encoding.hooks - {"embed"} and config.encoding != _default_encoding(config):
         given = f"encoding={config.encoding['name']}: model.mixer={mixer['name']} does not use it"

@@ -35,7 +35,7 @@ class LinearAttention(nn.Module):
     ):
         super().__init__()
         models = len(generators)
-        self.encoding = self.fit_encoding(make_encoding, models, head_dim=head_dim)
+        self.encoding = self.build_encoding(make_encoding, models, head_dim=head_dim)
         self.bos = bos
         # A symbol is encoded as the pair (its value, whether it is BOS). Without BOS the second input is always 0.
         self.queries, self.keys, self.values = (Linear(models, 2, d) for d in (head_dim, head_dim, 1))
@@ -44,7 +44,7 @@ class LinearAttention(nn.Module):
             init_normal(layer.bias, init_scale / math.sqrt(2), generators)
 
     @staticmethod
-    def fit_encoding(
+    def build_encoding(
         make_encoding: Callable[[Dims], Encoding], models: int, *, head_dim: int, **others: Any
     ) -> Encoding:
         """Return the encoding of models of these sizes. Raises InputError for any other than NoPE."""

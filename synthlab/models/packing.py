@@ -29,34 +29,37 @@ ENDS = 2  # tokens added to the symbols of a sequence: BOS and EOS
 class Packed(Causal):
     """The packed layout: the last of the K columns is the query's own token."""
 
+    @property
+    def prefix(self) -> int:
+        """The number of tokens before the EOS: BOS and symbols."""
+        return self.mask.shape[-1] - 1
+
     def can_fuse(self) -> bool:
         return False  # each query has its own last column
 
     def pair(self, own, positions):
-        query, prefix = own.unsqueeze(3), positions[:, :, None, : self.mask.shape[-1] - 1]
-        return query, torch.cat((prefix.expand(*own.shape[:3], *prefix.shape[3:]), query), 3)
+        query, seen = own.unsqueeze(3), positions[:, :, None, : self.prefix]
+        return query, torch.cat((seen.expand(*own.shape[:3], *seen.shape[3:]), query), 3)
 
     def add_up(self, values: Float[Tensor, "E B T *C"]) -> Float[Tensor, "E B T *C"]:
-        sums, readouts = values[:, :, : self.mask.shape[-1] - 1].cumsum(2), values[:, :, self.mask.shape[-1] - 1 :]
+        sums, readouts = values[:, :, : self.prefix].cumsum(2), values[:, :, self.prefix :]
         return torch.cat((sums, sums[:, :, 1:] + readouts), 2)  # the first EOS follows the first symbol
 
     def shift(self, h, places):
-        prefix = h[..., : self.mask.shape[-1] - 1, :]
-        of_ends = super().shift(prefix, places - 1)[..., 1:, :]  # the first EOS follows the first symbol
-        return torch.cat((super().shift(prefix, places), of_ends), -2)
+        symbols = h[..., : self.prefix, :]
+        readouts = super().shift(symbols, places - 1)[..., 1:, :]  # the first EOS follows the first symbol
+        return torch.cat((super().shift(symbols, places), readouts), -2)
 
     def read_texts(self, mixer, h):
-        prefix = self.mask.shape[-1] - 1
-        return torch.cat(mixer.read_prefixes(h[:, :, :prefix], h[:, :, prefix:]), 2)
+        return torch.cat(mixer.read_prefixes(h[:, :, : self.prefix], h[:, :, self.prefix :]), 2)
 
     def products(self, q: Float[Tensor, "*B H Q p"], k: Float[Tensor, "*B H T p"]) -> Float[Tensor, "*B H Q K"]:
-        prefix = self.mask.shape[-1] - 1
         own = (q * k[..., -q.shape[-2] :, :]).sum(-1, keepdim=True)
-        return torch.cat((q @ k[..., :prefix, :].mT, own), -1)
+        return torch.cat((q @ k[..., : self.prefix, :].mT, own), -1)
 
     def mix(self, weights: Float[Tensor, "*B H Q K"], v: Float[Tensor, "*B H T d"]) -> Float[Tensor, "*B H Q d"]:
-        prefix = self.mask.shape[-1] - 1
-        return weights[..., :prefix] @ v[..., :prefix, :] + weights[..., prefix:] * v[..., -weights.shape[-2] :, :]
+        of_prefix = weights[..., : self.prefix] @ v[..., : self.prefix, :]
+        return of_prefix + weights[..., self.prefix :] * v[..., -weights.shape[-2] :, :]
 
 
 def lay_out(

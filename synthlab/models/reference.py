@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 def predict_prefixes(
     model: "Decoder", x: Int[Tensor, "B L"], positions: Int[Tensor, "B L+2"] | None = None
 ) -> Float[Tensor, "B L"]:
-    """Return the prediction for every prefix of x, each as a text of its own: BOS, x1..xk, EOS. EOS has the output."""
+    """Return the prediction for every prefix of x: the output at the EOS of BOS, x1..xk, EOS, read as one text."""
     outputs = []
     for k in range(1, x.shape[1] + 1):
-        places = None if positions is None else positions[:, : k + ENDS]
-        outputs.append(read(model, with_ends(x[:, :k]), places)[:, -1])
+        prefix_positions = None if positions is None else positions[:, : k + ENDS]
+        outputs.append(read(model, with_ends(x[:, :k]), prefix_positions)[:, -1])
     return torch.cat(outputs, 1)
 
 
@@ -49,35 +49,35 @@ def read(
         if loop:
             h = h + embeddings
         for layer, block in enumerate(model.blocks):
-            normal = normalize(block.pre1, h)
+            inputs = layer_norm(block.pre1, h)
             if block.convolution is not None:
-                normal = block.convolution(
-                    normal[None], lambda n, h=normal: F.pad(h, (0, 0, n, 0))[None, :, : h.shape[1]]
+                inputs = block.convolution(
+                    inputs[None], lambda n, h=inputs: F.pad(h, (0, 0, n, 0))[None, :, : h.shape[1]]
                 )[0]
             if isinstance(block.attention, MixerLayer):
-                mixed = block.attention.mixer(normal[None])[0]
+                mixed = block.attention.mixer(inputs[None])[0]
             else:
-                mixed = attend(block.attention, normal, positions[None], model.encoding.at_layer(layer))
-            h = normalize(block.post1, h + mixed)
-            h = normalize(block.post2, h + feed_forward(block.mlp, normalize(block.pre2, h)))
-    h = normalize(model.norm, h)
-    return apply(model.head, h) if isinstance(model.head, Linear) else feed_forward(model.head, h)
+                mixed = attend(block.attention, inputs, positions[None], model.encoding.at_layer(layer))
+            h = layer_norm(block.post1, h + mixed)
+            h = layer_norm(block.post2, h + feed_forward(block.mlp, layer_norm(block.pre2, h)))
+    h = layer_norm(model.norm, h)
+    return linear(model.head, h) if isinstance(model.head, Linear) else feed_forward(model.head, h)
 
 
 def attend(
     attention: "Attention", h: Float[Tensor, "B T D"], positions: Int[Tensor, "1 B T"], encoding: Encoding
 ) -> Float[Tensor, "B T D"]:
-    """Return what attention adds to the residual stream of each token, which sees itself and the tokens before it."""
+    """Return the output of causal attention at each token."""
     positions = encoding.locate(h[None], positions, lambda values: values.cumsum(2))
-    q = apply(attention.queries, h).unflatten(-1, (attention.heads, -1))  # B T H d
-    k, v = apply(attention.keys_values, h).unflatten(-1, (2, attention.heads, -1)).unbind(2)
+    q = linear(attention.queries, h).unflatten(-1, (attention.heads, -1))  # B T H d
+    k, v = linear(attention.keys_values, h).unflatten(-1, (2, attention.heads, -1)).unbind(2)
     q, k = encoding.rotate(q[None], positions)[0], encoding.rotate_keys(k[None], positions)[0]
     scale = encoding.sharpen(positions)
     if scale is not None:
         q = q * scale[0].view(*scale.shape[1:3], -1, 1).to(q.dtype)  # of each token, or each of its heads
     q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)  # B H T d
 
-    query = positions.unsqueeze(3)
+    query = positions.unsqueeze(3)  # 1 B T 1, or with a last dimension that Encoding.locate adds
     key = positions.unsqueeze(2).expand(*positions.shape[:3], *positions.shape[2:])
     relative, bias = encoding.relative(query, key), encoding.bias(query, key)
     scores = q @ k.mT  # B H T T
@@ -90,20 +90,20 @@ def attend(
         weights = encoding.weigh(scores.masked_fill(~seen, -math.inf)[None])[0]
     else:  # equation 6: divided by the number of tokens that are seen
         weights = (scores + offset) * seen / seen.sum(-1, keepdim=True)
-    return apply(attention.output, (weights @ v).transpose(1, 2).flatten(-2))
+    return linear(attention.output, (weights @ v).transpose(1, 2).flatten(-2))
 
 
 def feed_forward(mlp: nn.Module, h: Float[Tensor, "B T i"]) -> Float[Tensor, "B T o"]:
     """Apply an MLP with one hidden layer."""
     up, down = (layer for layer in mlp.modules() if isinstance(layer, Linear))
-    return apply(down, F.gelu(apply(up, h)))
+    return linear(down, F.gelu(linear(up, h)))
 
 
-def apply(layer: Linear, h: Float[Tensor, "B T i"]) -> Float[Tensor, "B T o"]:
+def linear(layer: Linear, h: Float[Tensor, "B T i"]) -> Float[Tensor, "B T o"]:
     """Apply a linear layer."""
     return h @ layer.weight[0] + layer.bias[0, 0]
 
 
-def normalize(layer: nn.Module, h: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+def layer_norm(layer: nn.Module, h: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
     """Apply layer normalization, where the model has one."""
     return F.layer_norm(h, h.shape[-1:], layer.scale[0, 0], layer.shift[0, 0]) if isinstance(layer, LayerNorm) else h

@@ -77,13 +77,13 @@ class Decoder(nn.Module, ABC):
         super().__init__()
         models, hidden = len(generators), max(1, round(mlp_ratio * width))
         sizes = {"width": width, "heads": heads, "depth": depth, "attention": attention, "mixer": mixer}
-        self.encoding = self.fit_encoding(make_encoding, models, **sizes)
+        self.encoding = self.build_encoding(make_encoding, models, **sizes)
         self.token_embeddings = ensemble_parameter(models, vocabulary, width)
         dims = Dims(width, heads, models, depth)
         mixers = [None if mixer is None else MIXERS.build(mixer, dims) for _ in range(depth)]
-        short = [CONVOLUTIONS[convolution](models, width) if convolution != "none" else None for _ in range(depth)]
+        convolutions = [CONVOLUTIONS[convolution](models, width) if convolution != "none" else None for _ in mixers]
         blocks = nn.ModuleList(
-            Block(models, width, heads, hidden, norm, attention, *parts) for parts in zip(mixers, short, strict=True)
+            Block(models, width, heads, hidden, norm, attention, mixers[i], convolutions[i]) for i in range(depth)
         )
         self.blocks = cast(Sequence[Block], blocks)  # a ModuleList does not declare the type of its modules
         self.loops, self.is_plain = loops, mixer is None and loops == 1 and convolution == "none"
@@ -95,7 +95,7 @@ class Decoder(nn.Module, ABC):
         self.initialise(generators, init_scale)
 
     @staticmethod
-    def fit_encoding(
+    def build_encoding(
         make_encoding: Callable[[Dims], Encoding],
         models: int,
         *,

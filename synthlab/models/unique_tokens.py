@@ -63,7 +63,7 @@ class TokenTable(Causal):
         logits = self.gather(logits.squeeze(1).transpose(1, 2))  # E b Q H R: logits of each query with all rows
         return attention.mask(logits, self.is_present[:, :, None, None])
 
-    def put_out(
+    def project_output(
         self, weights: Float[Tensor, "E B Q H R"], v: Float[Tensor, "E 1 H R d"], attention: Attention
     ) -> Float[Tensor, "E B Q D"]:
         return attention.output.of_sums(weights, v.squeeze(1).contiguous())

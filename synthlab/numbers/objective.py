@@ -37,7 +37,7 @@ class PrefixRegression:
         outrep = getattr(model, "outrep", None)
         self.learned = outrep if isinstance(outrep, LearnedOutRep) else None
         self.inputs = [INPUTS.build(config.inputs) for config in configs]
-        self.symbols, self.places = (
+        self.symbol_generators, self.position_generators = (
             [stream(config.data_seed, name) for config in configs] for name in ("training", "positions")
         )
         self._use_lengths(configs[0].train_length)
@@ -53,7 +53,7 @@ class PrefixRegression:
     def draw(self) -> tuple[Tensor | None, ...]:
         """Return symbols [E, B, L], targets, weights of the lengths, and positions, of the next step."""
         x, target = next(self.batches)
-        first, encoding = self.configs[0], encoding_of(self.model)
+        first, encoding, generators = self.configs[0], encoding_of(self.model), self.position_generators
         if first.curriculum is not None:
             longest = first.curriculum.find_longest(self.step, first.protocol.steps, first.train_length)
             if longest != self.longest:
@@ -63,11 +63,11 @@ class PrefixRegression:
             return x, target, self.scales, None
         lengths = 1 + torch.stack(
             [
-                torch.multinomial(weights, x.shape[1], replacement=True, generator=places)
-                for weights, places in zip(self.weights, self.places, strict=True)
+                torch.multinomial(weights, x.shape[1], replacement=True, generator=generator)
+                for weights, generator in zip(self.weights, generators, strict=True)
             ]
         )
-        positions = cast(Tensor, stack_positions(encoding, lengths + ENDS, x.shape[-1] + ENDS, self.places))
+        positions = cast(Tensor, stack_positions(encoding, lengths + ENDS, x.shape[-1] + ENDS, generators))
         weights = nn.functional.one_hot(lengths - 1, x.shape[-1]).to(target)
         return x, target, weights, positions.to(self.device)
 
@@ -99,12 +99,12 @@ class PrefixRegression:
         alike = not is_user_class(first.inputs["name"]) and all(
             config.inputs == first.inputs for config in self.configs
         )
-        together = gather(self.symbols, self.device) if alike else None
+        together = gather(self.symbol_generators, self.device) if alike else None
         while True:
             if together is not None:
                 x = self.inputs[0].draw(steps * batch, length, together).byte()
             else:
-                pairs = zip(self.inputs, self.symbols, strict=True)
+                pairs = zip(self.inputs, self.symbol_generators, strict=True)
                 x = torch.stack([inputs.draw(steps * batch, length, generator) for inputs, generator in pairs])
                 x = x if on_cpu else x.byte().pin_memory().to(self.device, non_blocking=True)
             targets = torch.empty(x.shape, dtype=self.weights.dtype, device=self.device)

@@ -72,10 +72,10 @@ def evaluate_models(
 ) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
     """Return the ``METRICS`` at every length; and those of the training lengths and bins, with the horizon."""
     first, models = configs[0], Members(ensemble, indices)
-    places = [stream(each.test_seed, "evaluation_positions") for each in configs]
+    generators = [stream(each.test_seed, "evaluation_positions") for each in configs]
     # What the code of a user's task makes is on a CPU.
     device = "cpu" if is_user_class(first.task["name"]) else models.device
-    settings = {"places": places, "device": device, "sampler": POSITIONS.build(first.positions)}
+    settings = {"position_generators": generators, "device": device, "sampler": POSITIONS.build(first.positions)}
     score = partial(score_examples, models, encoding_of(ensemble), TASKS.build(first.tested_task), **settings)
     return [(metrics, by_bin(metrics, outputs, first)) for metrics, outputs in score_lengths(score, configs)]
 
@@ -113,14 +113,14 @@ def score_examples(
     task: SequenceTask,
     lengths: Int[Tensor, " N"],
     generators: Sequence[torch.Generator],
-    places: Sequence[torch.Generator],
+    position_generators: Sequence[torch.Generator],
     device: torch.device | str = "cpu",
     sampler: PositionSampler | None = None,
 ) -> Scores:
     """Draw an example of each of ``lengths`` by the generator of each model, and score the models' predictions.
 
-    Each of ``places`` draws the random positions of a model with ``encoding``; ``sampler`` is that of training, which
-    has positions for tests if the task gives them.
+    Each of ``position_generators`` draws the random positions of a model with ``encoding``; ``sampler`` is that of
+    training, which has positions for tests if the task gives them.
     """
     width = task.width(int(lengths.max()))
     drawn = [task.batch(lengths, width, generator) for generator in generators]
@@ -129,7 +129,7 @@ def score_examples(
     for parts in zip(*(each.split(rows, 1) for each in examples), strict=True):
         batch = Batch(*parts)
         shape = batch.sizes.shape
-        positions = find_positions(sampler, encoding, task, batch, places)
+        positions = find_positions(sampler, encoding, task, batch, position_generators)
         logits = models(batch.tokens.to(device), positions).flatten(0, 1)
         batch = Batch(*(part.to(device).flatten(0, 1) for part in batch))
         right, losses = task.right(logits, batch), task.losses(logits, batch).double()

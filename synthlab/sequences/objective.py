@@ -13,7 +13,7 @@ from synthlab.positions.samplers import Contiguous
 from synthlab.rng import stream
 from synthlab.sequences.positions import POSITIONS, OfTask
 from synthlab.sequences.run import SequencesRun
-from synthlab.sequences.task import Batch, integers
+from synthlab.sequences.task import Batch, draw_integers
 from synthlab.sequences.tasks import TASKS
 from synthlab.training.ensembles import ensemble_size
 
@@ -38,7 +38,7 @@ def draw_batches(config: SequencesRun) -> Iterator[Batch]:
         ]
         drawn += at_once
         counts = (lengths <= torch.tensor(longest)[:, None]).sum(1)
-        chosen = lengths[integers(counts.repeat_interleave(size), generator)]
+        chosen = lengths[draw_integers(counts.repeat_interleave(size), generator)]
         batch = task.batch(chosen, width, generator)
         yield from map(Batch._make, zip(*(part.split(size) for part in batch), strict=True))
 
@@ -56,7 +56,7 @@ class AnswerLoss:
         self.leaves_out_padding = takes_shortcuts(model) and ensemble_size(configs[0], torch.device(device).type) == 1
         self.batches = [draw_batches(config) for config in configs]
         self.samplers = [POSITIONS.build(config.positions) for config in configs]
-        self.places = [stream(config.data_seed, "positions") for config in configs]
+        self.position_generators = [stream(config.data_seed, "positions") for config in configs]
 
     @property
     def is_static(self) -> bool:
@@ -66,16 +66,16 @@ class AnswerLoss:
     def draw(self) -> tuple[Tensor | None, ...]:
         """Return the positions of the next step, None for 0, 1, 2, ..., and the parts of its ``Batch``."""
         batch = Batch(*map(torch.stack, zip(*map(next, self.batches), strict=True)))
-        rows, width = batch.tokens.shape[1:]
+        (rows, width), generators = batch.tokens.shape[1:], self.position_generators
         if isinstance(self.samplers[0], Contiguous):
-            positions = stack_positions(encoding_of(self.model), batch.sizes, width, self.places)
+            positions = stack_positions(encoding_of(self.model), batch.sizes, width, generators)
         else:
             positions = torch.stack(
                 [
-                    sampler.number(self.task, tokens, places)
+                    sampler.number(self.task, tokens, generator)
                     if isinstance(sampler, OfTask)
-                    else sampler.positions(rows, width, places)
-                    for sampler, tokens, places in zip(self.samplers, batch.tokens, self.places, strict=True)
+                    else sampler.positions(rows, width, generator)
+                    for sampler, tokens, generator in zip(self.samplers, batch.tokens, generators, strict=True)
                 ]
             )
         return None if positions is None else positions.to(self.device), *(part.to(self.device) for part in batch)

@@ -235,10 +235,10 @@ class FormalLanguage(SequenceTask):
         held = symbols.shape[1]
         tokens = torch.full((len(lengths), width), self.end)
         tokens[:, 0] = self.begin
-        tokens[:, 1 : held + 1] = symbols.where(places(lengths, held), self.end)
+        tokens[:, 1 : held + 1] = symbols.where(mask_lengths(lengths, held), self.end)
         targets = torch.zeros(len(lengths), width, self.vocabulary, dtype=torch.bool)
         targets[:, : held + 1, self._members()] = sets
-        return Batch(tokens, lengths + 1, targets, places(lengths + 1, width))
+        return Batch(tokens, lengths + 1, targets, mask_lengths(lengths + 1, width))
 
     def losses(self, logits: Float[Tensor, "*E B T V"], batch: Batch) -> Float[Tensor, "*E B T"]:
         # Compute over the full vocabulary, then mask non-members: rows of other widths do not fill vectors of four.
@@ -267,14 +267,14 @@ class FormalLanguage(SequenceTask):
         return [*range(len(self.symbols)), self.end]
 
 
-def places(lengths: Int[Tensor, " B"], width: int) -> Bool[Tensor, "B W"]:
+def mask_lengths(lengths: Int[Tensor, " B"], width: int) -> Bool[Tensor, "B W"]:
     """Return True at the first ``lengths`` of ``width`` columns."""
     return torch.arange(width) < lengths[:, None]
 
 
 def hide_rest(symbols: Int[Tensor, "B W"], sizes: Int[Tensor, " B"]) -> Int[Tensor, "B W"]:
     """Return ``symbols`` with all but the first ``sizes`` of each row ``HIDDEN``."""
-    return symbols.masked_fill(~places(sizes, symbols.shape[1]), HIDDEN)
+    return symbols.masked_fill(~mask_lengths(sizes, symbols.shape[1]), HIDDEN)
 
 
 def push_left(columns: Int[Tensor, "B W"]) -> tuple[Int[Tensor, "B W"], Int[Tensor, " B"]]:
@@ -284,13 +284,13 @@ def push_left(columns: Int[Tensor, "B W"]) -> tuple[Int[Tensor, "B W"], Int[Tens
     return columns.gather(1, order).clamp(min=0), kept.sum(1)
 
 
-def ranks(lengths: Int[Tensor, " B"], width: int, generator: torch.Generator) -> Int[Tensor, "B W"]:
+def draw_ranks(lengths: Int[Tensor, " B"], width: int, generator: torch.Generator) -> Int[Tensor, "B W"]:
     """Draw a random permutation of 0, ..., n - 1 in the first n = ``lengths`` columns; larger numbers follow."""
     keys = torch.rand(len(lengths), width, generator=generator, dtype=torch.float64)
-    return keys.masked_fill(~places(lengths, width), math.inf).argsort(1).argsort(1)
+    return keys.masked_fill(~mask_lengths(lengths, width), math.inf).argsort(1).argsort(1)
 
 
-def integers(high: Int[Tensor, "..."], generator: torch.Generator) -> Int[Tensor, "..."]:
+def draw_integers(high: Int[Tensor, "..."], generator: torch.Generator) -> Int[Tensor, "..."]:
     """Draw integers, each uniform on 0, ..., ``high`` - 1."""
     drawn = (torch.rand(high.shape, generator=generator, dtype=torch.float64) * high).long()
     return torch.minimum(drawn, high - 1)  # rounding may lift the product to ``high``
@@ -301,4 +301,4 @@ def _columns(
 ) -> Int[Tensor, "B W"]:
     """Return the column of each of ``symbols`` in its row, from ``first`` on; padding goes to ``nowhere``."""
     width = symbols.shape[1]
-    return (first + torch.arange(width)).expand(len(sizes), width).where(places(sizes, width), nowhere)
+    return (first + torch.arange(width)).expand(len(sizes), width).where(mask_lengths(sizes, width), nowhere)

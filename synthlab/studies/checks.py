@@ -7,18 +7,21 @@ from jaxtyping import Float
 
 from synthlab.studies.intervals import FIRST, LEVEL, ConfidenceInterval, GroupEstimate, first_look, median_interval
 
-NO_WORD = ""  # the answer of a check with fewer than five seeds, which has an effect and no word
+NO_WORD = ""  # the answer of a check with fewer than five seeds: its effect is reported, without an answer
 Answer = Literal["holds", "fails", "undecided", "not tested", ""]
 
 
 class Check(NamedTuple):
     """An effect measured for every seed, and the range [``low``, ``high``) in which its median must lie.
 
-    The range includes ``low`` and excludes ``high``. Values that are NaN are missing: they count neither way. Another
-    threshold gives another answer only if it lies in the interval, or on its other side.
-
-    More seeds of ``series`` (of all series if it is empty) can decide it. If ``estimate`` is given, its interval is
-    used instead of the seeds', and more seeds do not help.
+    Attributes:
+        what: The effect.
+        values: Its value for each seed; NaN for a missing one, which counts neither way.
+        low: The least median that holds.
+        high: The median from which on it fails.
+        series: Series of which more seeds can decide the check; all if empty.
+        estimate: Its interval is used in place of the seeds'; then more seeds do not help.
+        untested: Why the runs cannot answer, for example that none of them fits; empty if they can.
     """
 
     what: str
@@ -27,7 +30,7 @@ class Check(NamedTuple):
     high: float = np.inf
     series: tuple[str, ...] = ()
     estimate: GroupEstimate | None = None
-    untested: str = ""  # why the runs cannot answer, for example that none of them fits; empty if they can
+    untested: str = ""
 
     @property
     def measured(self) -> Float[np.ndarray, " measured"]:
@@ -64,8 +67,7 @@ class Check(NamedTuple):
     def answer(self) -> Answer:
         """``holds`` if the interval lies in the range, ``fails`` if it lies outside, else ``undecided``.
 
-        Fewer than five seeds, or other units, have no word. Without a value the check is not tested, nor is one whose
-        estimate has no interval.
+        Empty with fewer than five seeds, or other units; ``not tested`` without a value or an interval.
         """
         if self.why_untested:
             return "not tested"

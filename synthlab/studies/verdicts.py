@@ -3,7 +3,7 @@
 - It *holds* if all of them hold, and *fails* if all fail.
 - It is *refuted* if one check fails at 5 % divided by the number of checks.
 - It is *not tested* if no check is, or if something was missing.
-- Otherwise it has no word: how many checks hold and fail is the answer.
+- Otherwise it has no verdict but the counts: how many checks hold and fail.
 
 Each word is wrong at most once in 20 over new seeds, over all looks together and however the checks depend on one
 another: that a claim holds though a check is false, that it fails though a check is true, and that it is refuted though
@@ -34,15 +34,15 @@ class Fit(NamedTuple):
 
 @dataclass(frozen=True)
 class Claim(Generic[Given]):
-    """What the paper says, where, about which runs, and how it is decided from what is ``Given``.
+    """A statement of a paper, and the function that checks it.
 
-    That is the ``Evidence`` of a panel, or a table of a study's runs.
+    It takes what is ``Given``: the ``Evidence`` of a panel, or a table of a study's runs.
     """
 
     id: str
-    where: str
+    where: str  # section, figure or table of the paper
     statement: str
-    quantity: str
+    quantity: str  # what is measured
     why: str  # why the thresholds have these values
     about: Mapping[str, str]  # the member of each group that the runs must have
     series: Sequence[str]  # series that must be among them
@@ -119,11 +119,11 @@ def count_answers(answers: Sequence[str]) -> str:
     if set(answers) == {"holds", "not tested"}:
         return f"holds where tested: {answers.count('holds')} of {len(answers)}"
     counts = Counter(answers)
-    told = [f"{counts['holds']} of {len(answers)} hold{'s' * (counts['holds'] == 1)}"]
+    parts = [f"{counts['holds']} of {len(answers)} hold{'s' * (counts['holds'] == 1)}"]
     words = {"fails": "fails" if counts["fails"] == 1 else "fail", "undecided": "undecided"}
     words |= {NO_WORD: "without a word", "not tested": "not tested"}
-    told += [f"{counts[answer]} {word}" for answer, word in words.items() if counts[answer]]
-    return ", ".join(told)
+    parts += [f"{counts[answer]} {word}" for answer, word in words.items() if counts[answer]]
+    return ", ".join(parts)
 
 
 def judge(claims: Iterable[Claim[Any]], figure: str, grids: Sequence[ClaimData]) -> list[Verdict]:

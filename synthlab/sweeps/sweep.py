@@ -24,7 +24,7 @@ from synthlab.sweeps.trackers import Tracker
 from synthlab.sweeps.workers import map_ensembles, train_and_record
 from synthlab.training.devices import count_cores, find_device
 from synthlab.training.ensembles import plan_ensembles
-from synthlab.training.execution import environment
+from synthlab.training.execution import describe_environment
 
 RETRIES = ("none", "failed")
 MOST_WORKERS = 1024
@@ -182,7 +182,7 @@ class Sweep(Generic[Result]):
     def _record_killed(self, config: Run) -> list[Record | Failure]:
         """Record a run as failed that was killed with its process twice."""
         error = RuntimeError("its worker was killed twice, perhaps for want of memory")
-        failure = Failure.from_error(config, error, environment())
+        failure = Failure.from_error(config, error, describe_environment())
         self.store.write_failure(failure)
         return [failure]
 

@@ -17,7 +17,7 @@ from synthlab.runs.run import Run
 from synthlab.storage.records import Failure, Record
 from synthlab.storage.store import Store
 from synthlab.sweeps.trackers import EnsembleTracker, Tracker
-from synthlab.training.execution import environment, execute_together, split_inexact
+from synthlab.training.execution import describe_environment, execute_together, split_inexact
 
 Done = TypeVar("Done")
 RENEWAL_FACTOR = 100  # renewing leases takes at most 1 / RENEWAL_FACTOR of the time
@@ -65,7 +65,7 @@ def _train(configs: list[Run], store: Store, device: str, tracker: Tracker | Non
             raise
         if len(configs) > 1:
             return [each for config in configs for each in _train([config], store, device, tracker)]
-        failure = Failure.from_error(configs[0], error, environment(device))
+        failure = Failure.from_error(configs[0], error, describe_environment(device))
         store.write_failure(failure)
         return [failure]
 

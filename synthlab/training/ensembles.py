@@ -11,26 +11,26 @@ CAPACITY = {"cpu": 2**17, "cuda": 2**24}
 OVERHEAD = 2**14  # the fixed cost of a step, in activations
 SECONDS = 1.2e-7  # seconds for one activation on one core of the machine in docs/speed.md, within a factor of about two
 BYTES = 4  # of a number
-Own = TypeVar("Own", bound=Run)
+AnyRun = TypeVar("AnyRun", bound=Run)
 
 
-def plan_ensembles(configs: Sequence[Own], workers: int, device: str = "cpu") -> list[list[Own]]:
+def plan_ensembles(configs: Sequence[AnyRun], workers: int, device: str = "cpu") -> list[list[AnyRun]]:
     """Group ``configs`` into ensembles of one shape and up to ``ensemble_size`` runs that fit in memory, longest first.
 
     Ensembles are split further if some workers would have none. The caller checks that they are exact
     (``training.execution.split_inexact``).
     """
-    shapes: dict[str, list[Own]] = {}
+    shapes: dict[str, list[AnyRun]] = {}
     for config in configs:
         shapes.setdefault(config.shape, []).append(config)
-    plan: list[list[Own]] = []
+    plan: list[list[AnyRun]] = []
     for members in shapes.values():
         # The optimizer updates models with equal learning rates together.
         members = sorted(members, key=lambda config: config.protocol.lr)
         plan += _parts(members, -(-len(members) // ensemble_size(members[0], device)))
-    plan.sort(key=seconds, reverse=True)
+    plan.sort(key=estimate_seconds, reverse=True)
     while len(plan) < 4 * workers and len(plan) % workers and len(plan[0]) > 1:
-        plan = sorted([*_parts(plan[0], 2), *plan[1:]], key=seconds, reverse=True)
+        plan = sorted([*_parts(plan[0], 2), *plan[1:]], key=estimate_seconds, reverse=True)
     return plan
 
 
@@ -55,15 +55,15 @@ def ensemble_size(config: Run, device: str = "cpu") -> int:
     return max(1, size)
 
 
-def seconds(configs: Sequence[Run]) -> float:
+def estimate_seconds(configs: Sequence[Run]) -> float:
     """Return a rough estimate of an ensemble's seconds on one core, to order ensembles and to split sweeps."""
     first = configs[0]
     activations = OVERHEAD + len(configs) * (_activations(first) or OVERHEAD)
     return SECONDS * first.protocol.steps * _depth(first.model) * activations
 
 
-def _parts(configs: list[Own], count: int) -> list[list[Own]]:
-    """Split ``configs`` into ``count`` parts (fewer if there are fewer configs), whose sizes differ by at most one."""
+def _parts(configs: list[AnyRun], count: int) -> list[list[AnyRun]]:
+    """Split ``configs`` into ``count`` parts of nearly equal sizes, or fewer if there are fewer configs."""
     count = min(count, len(configs))
     bounds = [len(configs) * i // count for i in range(count + 1)]
     return [configs[low:high] for low, high in pairwise(bounds)]

@@ -43,23 +43,22 @@ def execute_together(
 ) -> list[Record]:
     """Train runs of one shape as an ensemble, and evaluate each, on one thread.
 
-    Each run's numbers are those that it has alone: on a CPU to the last bit where ``is_exact`` finds it so,
-    on a GPU up to rounding. The records have the weights after the steps ``keep``, except those of runs that diverged.
+    Each run has the numbers that it has alone: on a CPU to the last bit if ``is_exact``, on a GPU up to rounding.
+    The records have the weights after the steps ``keep``, except those of runs that diverged.
     """
     device = find_device(device)
-    started, surroundings, family = time.time(), environment(device), configs[0].load_family()
+    started, environment, family = time.time(), describe_environment(device), configs[0].load_family()
     with use_one_thread(), note_user_classes(configs[0].model_dump()):
         ensemble, trainings, weights = train_together(configs, observe, device, keep)
         trained = time.time()
-        nothing: pd.DataFrame = pd.DataFrame(columns=["length", *configs[0].measures().metrics])
-        tested: dict[int, tuple[pd.DataFrame, pd.DataFrame | None]] = dict.fromkeys(
-            range(len(configs)), (nothing, None)
-        )
+        empty: pd.DataFrame = pd.DataFrame(columns=["length", *configs[0].measures().metrics])
+        tables: list[tuple[pd.DataFrame, pd.DataFrame | None]] = [(empty, None) for _ in configs]
         finite = [index for index, each in enumerate(trainings) if not each.diverged_at]
         for part in _plan_tests(configs, finite, device):
-            tables = family.evaluate_models(ensemble, part, [configs[index] for index in part])
-            tested |= zip(part, tables, strict=True)
-    surroundings |= {
+            tested = family.evaluate_models(ensemble, part, [configs[index] for index in part])
+            for index, of_model in zip(part, tested, strict=True):
+                tables[index] = of_model
+    environment |= {
         "stacked": len(configs),
         "train_seconds": (trained - started) / len(configs),
         "test_seconds": (time.time() - trained) / len(configs),
@@ -67,12 +66,12 @@ def execute_together(
     return [
         Record(
             config=config,
-            metrics=tested[index][0],
+            metrics=tables[index][0],
             training=tabulate_curve(training),
-            outputs=tested[index][1],
+            outputs=tables[index][1],
             weights=weights[index] if index in finite else {},
             diverged_at=training.diverged_at,
-            environment=surroundings,
+            environment=environment,
         )
         for index, (config, training) in enumerate(zip(configs, trainings, strict=True))
     ]
@@ -138,7 +137,7 @@ def tabulate_curve(training: Training) -> pd.DataFrame:
     return pd.DataFrame({"step": training.steps, "loss": training.losses, **training.learned})
 
 
-def environment(device: str = "cpu") -> dict[str, Any]:
+def describe_environment(device: str = "cpu") -> dict[str, Any]:
     """Return the versions, device and machine of a run, and its start time."""
     try:
         lab = version("synthlab-lengths")

@@ -22,8 +22,8 @@ class Training(NamedTuple):
     """A training curve: ``losses[i]`` is the mean loss over the steps after ``steps[i - 1]``, up to ``steps[i]``.
 
     ``diverged_at`` is the first step with a loss that is not finite; the curve ends before it. It is the last step if
-    only the final parameters are not finite, and None if training did not diverge. ``learned`` has numbers that a
-    family observes at the same steps, by name.
+    only the final parameters are not finite, and None if training did not diverge. ``learned`` has the
+    parameters of a learned target map at the same steps, by name.
     """
 
     steps: list[int]
@@ -73,13 +73,13 @@ def train_ensemble(
     pending: list[Tensor] = []
     step = 0
     if rows.values.is_cuda and not protocol.has_user_optimizer and isinstance(objective, Replayable):
-        steps = replay(objective, update, work=rows.values.numel() * protocol.steps)
+        trainer = replay(objective, update, work=rows.values.numel() * protocol.steps)
     else:
-        steps = nullcontext(lambda: update(objective()))
-    with steps as take:
+        trainer = nullcontext(lambda: update(objective()))
+    with trainer as train_step:
         for step in range(1, protocol.steps + 1):
             optimizer.set_rate(step)
-            pending.append(take())
+            pending.append(train_step())
             if step % protocol.record_every and step < protocol.steps:
                 continue
             columns = torch.stack(pending).reshape(len(pending), -1).T.tolist()

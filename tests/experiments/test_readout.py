@@ -40,9 +40,9 @@ def symbols(length: int) -> torch.Tensor:
 def weights_of_readouts(encoding: Encoding, length: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """The weights of BOS and of EOS itself at each length, with equal logits, in the packed layout and in the table."""
     (packed,) = lay_out(symbols(length), None, [encoding])
-    of_packed = packed.added[0, 0, 0].softmax(-1)
+    of_packed = packed.logit_offsets[0, 0, 0].softmax(-1)
     table = TokenTable.of(symbols(length), encoding, only_readouts=True)
-    of_table = table.added[0, 0, 0].masked_fill(~table.is_present[0, 0], -torch.inf).softmax(-1)[-length:]
+    of_table = table.logit_offsets[0, 0, 0].masked_fill(~table.is_present[0, 0], -torch.inf).softmax(-1)[-length:]
     return [(of_packed[:, 0], of_packed[:, -1]), (of_table[:, 0], of_table[:, -length:].diagonal())]
 
 

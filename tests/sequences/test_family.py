@@ -33,8 +33,8 @@ def perfect_scorer(config):
             return targets[None].float() * 20 - 10
         return torch.nn.functional.one_hot(targets[None], problem.vocabulary).float() * 20
 
-    encoding, places = build_models([config]).encoding, [stream(0, "evaluation_positions")]
-    return partial(score_examples, model, encoding, problem, places=places)
+    encoding, generators = build_models([config]).encoding, [stream(0, "evaluation_positions")]
+    return partial(score_examples, model, encoding, problem, position_generators=generators)
 
 
 @pytest.mark.parametrize("name", TASKS)

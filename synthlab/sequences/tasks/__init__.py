@@ -9,7 +9,7 @@ from torch import Tensor
 
 from synthlab.errors import InputError
 from synthlab.runs.registry import Registry
-from synthlab.sequences.task import AnswerTask, Pairs, SequenceTask, places
+from synthlab.sequences.task import AnswerTask, Pairs, SequenceTask, mask_lengths
 from synthlab.sequences.tasks import arithmetic, copying, counting, expressions, formal, memory
 from synthlab.sequences.tasks.index_hints import IndexHints
 from synthlab.sequences.tasks.mixture import Mixture
@@ -42,7 +42,7 @@ class WithoutEnd(AnswerTask):
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         pairs = self.of.draw(lengths, generator)
-        symbols = places(pairs.answer_sizes, pairs.answer.shape[1])
+        symbols = mask_lengths(pairs.answer_sizes, pairs.answer.shape[1])
         return pairs._replace(asked=symbols if pairs.asked is None else pairs.asked & symbols)
 
     def chance(self, length: int) -> float:

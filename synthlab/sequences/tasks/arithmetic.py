@@ -12,7 +12,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
-from synthlab.sequences.task import HIDDEN, AnswerTask, Pairs, hide_rest, integers, places, push_left
+from synthlab.sequences.task import HIDDEN, AnswerTask, Pairs, draw_integers, hide_rest, mask_lengths, push_left
 from synthlab.sequences.tasks.copying import reverse
 from synthlab.sequences.tasks.counting import BITS
 
@@ -59,7 +59,7 @@ class Addition(AnswerTask):
         return 2 * each * length + 1, each * (length + 1)
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
-        shorter = 1 + integers(lengths, generator)
+        shorter = 1 + draw_integers(lengths, generator)
         swap = torch.rand(len(lengths), generator=generator) < 0.5
         first = self._number(lengths.where(~swap, shorter), lengths, generator)
         second = self._number(shorter.where(~swap, lengths), lengths, generator)
@@ -69,7 +69,7 @@ class Addition(AnswerTask):
             total = total._replace(sizes=lengths + 1)
         start = torch.zeros_like(lengths)
         if self.hints:
-            start = integers(self.hints - lengths, generator)
+            start = draw_integers(self.hints - lengths, generator)
         plus = torch.full((len(lengths), 1), self.plus)
         prompt = torch.cat((self._write(first, start), plus, self._write(second, start)), 1)
         answer = self._write(total, start)
@@ -109,7 +109,7 @@ class Addition(AnswerTask):
         last = sizes[:, None] - 1
         # A number of one digit may be 0.
         digits = digits.scatter(1, last, leading.where(last > 0, digits[:, :1]))
-        return DigitNumbers(digits * places(sizes, longest), sizes)
+        return DigitNumbers(digits * mask_lengths(sizes, longest), sizes)
 
     def _write(self, number: DigitNumbers, start: Int[Tensor, " B"]) -> Int[Tensor, "B W"]:
         """Return numbers in the format, in columns of which some are ``HIDDEN``."""
@@ -143,7 +143,7 @@ class BinaryOperation(AnswerTask):
         return length, length - 1
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
-        size = 1 + integers(lengths - 2, generator)
+        size = 1 + draw_integers(lengths - 2, generator)
         sizes = size, lengths - 1 - size
         first, second = (draw_bits(each, generator) for each in sizes)
         sign = torch.full((len(lengths), 1), len(BITS))
@@ -200,7 +200,7 @@ def draw_bits(sizes: Int[Tensor, " B"], generator: torch.Generator) -> Int[Tenso
 
     They are zero-padded bits, the least significant first.
     """
-    held = places(sizes, int(sizes.max()))
+    held = mask_lengths(sizes, int(sizes.max()))
     bits = torch.zeros(held.shape, dtype=torch.long)
     while len(left := (~bits.any(1)).nonzero()[:, 0]):  # numbers of 0 are drawn again
         bits[left] = torch.randint(2, (len(left), held.shape[1]), generator=generator) * held[left]

@@ -8,7 +8,7 @@ from jaxtyping import Int
 from pydantic import Field
 from torch import Tensor
 
-from synthlab.sequences.task import AnswerTask, Pairs, hide_rest, integers, places, push_left, ranks
+from synthlab.sequences.task import AnswerTask, Pairs, draw_integers, draw_ranks, hide_rest, mask_lengths, push_left
 
 MAX_SYMBOLS = 10_000  # the most symbols of a task
 Number = Annotated[int, Field(ge=1, le=MAX_SYMBOLS)]
@@ -110,7 +110,7 @@ class SelectiveCopy(AnswerTask):
         return length, self.items
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
-        chosen = ranks(lengths, int(lengths.max()), generator) < self.items
+        chosen = draw_ranks(lengths, int(lengths.max()), generator) < self.items
         answer = torch.randint(self.count, (len(lengths), self.items), generator=generator)
         order = (chosen.cumsum(1) - 1).clamp(min=0)
         prompt = answer.gather(1, order).masked_fill(~chosen, self.count)
@@ -133,7 +133,7 @@ class Count(AnswerTask):
         return 2, length
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
-        first = integers(len(self.symbols) + 1 - lengths, generator)
+        first = draw_integers(len(self.symbols) + 1 - lengths, generator)
         prompt = torch.stack((first, first + lengths - 1), 1)
         answer = first[:, None] + torch.arange(int(lengths.max()))
         return Pairs(prompt, torch.full_like(lengths, 2), answer, lengths)
@@ -264,7 +264,7 @@ def reverse(symbols: Int[Tensor, "B W"], lengths: Int[Tensor, " B"]) -> Int[Tens
 
 def sort_numbers(numbers: Int[Tensor, "B W"], lengths: Int[Tensor, " B"], above: int) -> Int[Tensor, "B W"]:
     """Return the first ``lengths`` numbers of each row, all below ``above``, in increasing order; then ``above``."""
-    return numbers.masked_fill(~places(lengths, numbers.shape[1]), above).sort(1).values
+    return numbers.masked_fill(~mask_lengths(lengths, numbers.shape[1]), above).sort(1).values
 
 
 def draw_distinct(rows: int, size: int, count: int, generator: torch.Generator) -> Int[Tensor, "rows size"]:

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Int
 from pydantic import Field
 from torch import Tensor
 
-from synthlab.sequences.task import AnswerTask, Pairs, integers, places, ranks
+from synthlab.sequences.task import AnswerTask, Pairs, draw_integers, draw_ranks, mask_lengths
 from synthlab.sequences.tasks.copying import Number, Several, draw_distinct, number_symbols, sort_numbers
 
 BITS = ("0", "1")
@@ -21,15 +21,15 @@ Modulus = Annotated[int, Field(ge=2, le=100)]
 def ones_drawn(lengths: Int[Tensor, " B"], generator: torch.Generator, ties: bool) -> Int[Tensor, " B"]:
     """Draw numbers of ones, uniform on 0, ..., n for each n of ``lengths``; without ``ties`` any but n / 2."""
     if ties:
-        return integers(lengths + 1, generator)
+        return draw_integers(lengths + 1, generator)
     even = 1 - lengths % 2
-    ones = integers(lengths + 1 - even, generator)
+    ones = draw_integers(lengths + 1 - even, generator)
     return ones + even * (2 * ones >= lengths)
 
 
 def bits_with(ones: Int[Tensor, " B"], lengths: Int[Tensor, " B"], generator: torch.Generator) -> Int[Tensor, "B P"]:
     """Draw bits with ``ones`` ones, every arrangement equally likely, padded with zeros after the first ``lengths``."""
-    return (ranks(lengths, int(lengths.max()), generator) < ones[:, None]).long()
+    return (draw_ranks(lengths, int(lengths.max()), generator) < ones[:, None]).long()
 
 
 def likeliest_sum(steps: Sequence[int], modulus: int, length: int) -> float:
@@ -113,7 +113,7 @@ class Mode(OneAnswer):
         while len(left):  # prompts without a single mode are drawn again
             drawn = torch.randint(len(self.symbols), (len(left), prompt.shape[1]), generator=generator)
             counts = torch.zeros(len(left), len(self.symbols) + 1, dtype=torch.long)
-            held = places(lengths[left], prompt.shape[1])
+            held = mask_lengths(lengths[left], prompt.shape[1])
             counts.scatter_add_(1, drawn, held.long())
             most = counts.topk(2, 1)
             single = most.values[:, 0] > most.values[:, 1]
@@ -144,7 +144,7 @@ class Parity(OneAnswer):
             return self.make_pairs(bits_with(ones, lengths, generator), lengths, ones % 2)
         longest = int(lengths.max())
         bits = torch.randint(2, (len(lengths), longest), generator=generator)
-        return self.make_pairs(bits, lengths, (bits * places(lengths, longest)).sum(1) % 2)
+        return self.make_pairs(bits, lengths, (bits * mask_lengths(lengths, longest)).sum(1) % 2)
 
     def chance(self, length: int) -> float:
         return (length // 2 + 1) / (length + 1) if self.uniform == "ones" else 0.5
@@ -162,7 +162,7 @@ class Summation(OneAnswer):
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         modulus, longest = len(self.symbols), int(lengths.max())
         prompt = 1 + torch.randint(modulus - 1, (len(lengths), longest), generator=generator)
-        return self.make_pairs(prompt, lengths, (prompt * places(lengths, longest)).sum(1) % modulus)
+        return self.make_pairs(prompt, lengths, (prompt * mask_lengths(lengths, longest)).sum(1) % modulus)
 
     def chance(self, length: int) -> float:
         return likeliest_sum(range(1, len(self.symbols)), len(self.symbols), length)
@@ -185,8 +185,8 @@ class SortedOrNot(OneAnswer):
         numbers = draw_distinct(rows, longest, len(self.symbols), generator)
         ordered = sort_numbers(numbers, lengths, len(self.symbols))
         is_sorted: Bool[Tensor, " B"] = torch.rand(rows, generator=generator) < 0.5
-        first = integers(lengths, generator)
-        second = (first + 1 + integers(lengths - 1, generator)) % lengths
+        first = draw_integers(lengths, generator)
+        second = (first + 1 + draw_integers(lengths - 1, generator)) % lengths
         pair = torch.stack((first, second), 1)
         taken = pair.where(is_sorted[:, None], pair.flip(1))
         return self.make_pairs(ordered.scatter(1, pair, ordered.gather(1, taken)), lengths, is_sorted)
@@ -224,7 +224,7 @@ class CycleNavigation(OneAnswer):
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         prompt = torch.randint(3, (len(lengths), int(lengths.max())), generator=generator)
-        walked = (prompt - 1).where(places(lengths, prompt.shape[1]), 0).sum(1)
+        walked = (prompt - 1).where(mask_lengths(lengths, prompt.shape[1]), 0).sum(1)
         return self.make_pairs(prompt, lengths, 3 + walked % self.positions)
 
     def chance(self, length: int) -> float:

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from synthlab.sequences.task import Pairs, integers, places
+from synthlab.sequences.task import Pairs, draw_integers, mask_lengths
 from synthlab.sequences.tasks.copying import number_symbols
 from synthlab.sequences.tasks.counting import Modulus, OneAnswer
 
@@ -84,7 +84,7 @@ class ModularArithmeticBrackets(OneAnswer):
     ) -> tuple[Int[Tensor, " N"], Spans]:
         """Write an operator to each of ``spans``; return it, and the parts: all left ones, then all right ones."""
         row, start, length = spans
-        left = 1 + integers(length - SPLIT + 1, generator)
+        left = 1 + draw_integers(length - SPLIT + 1, generator)
         operator = torch.randint(self.operators, row.shape, generator=generator)
         middle = start + 1 + left
         symbols[row, middle] = self.modulus + torch.tensor([PLUS, MINUS, LAST])[operator]
@@ -110,8 +110,8 @@ class SolveEquation(ModularArithmeticBrackets):
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         symbols, sizes, values = self._expressions(lengths - 2, generator)
-        digits = (symbols < self.modulus) & places(sizes, symbols.shape[1])
-        ahead = (torch.arange(symbols.shape[1]) - integers(sizes, generator)[:, None]) % sizes[:, None]
+        digits = (symbols < self.modulus) & mask_lengths(sizes, symbols.shape[1])
+        ahead = (torch.arange(symbols.shape[1]) - draw_integers(sizes, generator)[:, None]) % sizes[:, None]
         chosen = ahead.where(digits, symbols.shape[1]).argmin(1)[:, None]
         answer = symbols.gather(1, chosen)[:, 0]
         prompt = F.pad(symbols.scatter(1, chosen, self.modulus + LAST), (0, 2))
@@ -143,7 +143,7 @@ class ModularArithmetic(OneAnswer):
         rows, longest = len(lengths), int(lengths.max())
         prompt = torch.randint(self.modulus, (rows, longest), generator=generator)
         operators = torch.randint(3, (rows, longest // 2), generator=generator)
-        held = places(lengths, longest)
+        held = mask_lengths(lengths, longest)
         # Zeros are added after the end.
         value = self._value(prompt[:, ::2] * held[:, ::2], operators.where(held[:, 1::2], PLUS))
         prompt[:, 1::2] = self.modulus + operators

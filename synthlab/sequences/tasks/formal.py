@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from synthlab.errors import InputError
 from synthlab.sequences.automata import Automaton
-from synthlab.sequences.task import FormalLanguage, Strings, places, ranks
+from synthlab.sequences.task import FormalLanguage, Strings, draw_ranks, mask_lengths
 
 # Each of Tomita's languages: the next state of each state after 0 and after 1, and the accepting states. State 0 is the
 # first.
@@ -212,7 +212,7 @@ class Dyck(FormalLanguage):
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Strings:
         longest, left = int(lengths.max()), lengths // 2  # pairs that remain to be drawn
-        symbols, order = torch.zeros(len(lengths), longest, dtype=torch.long), ranks(lengths, longest, generator)
+        symbols, order = torch.zeros(len(lengths), longest, dtype=torch.long), draw_ranks(lengths, longest, generator)
         for kind in range(self.kinds):
             pairs = _first_kind(left, self.kinds - kind, generator)
             held = (order >= 0) & (order < 2 * pairs[:, None])  # a random subset of the free places
@@ -267,9 +267,9 @@ def words(pairs: Int[Tensor, " B"], generator: torch.Generator) -> Int[Tensor, "
     brackets.
     """
     sizes = 2 * pairs + 1
-    ups = ranks(sizes, int(sizes.max()), generator) <= pairs[:, None]
+    ups = draw_ranks(sizes, int(sizes.max()), generator) <= pairs[:, None]
     steps = torch.where(ups, 1, -1)
-    before = (steps.cumsum(1) - steps).where(places(sizes, ups.shape[1]), ups.shape[1])  # heights before each step
+    before = (steps.cumsum(1) - steps).where(mask_lengths(sizes, ups.shape[1]), ups.shape[1])  # heights before steps
     lowest = ups.shape[1] - 1 - before.flip(1).argmin(1)  # the last of the lowest points, where that rotation begins
     order = (lowest[:, None] + 1 + torch.arange(ups.shape[1])) % sizes[:, None]
     return (~ups).long().gather(1, order)

@@ -9,7 +9,7 @@ from pydantic import Field
 from torch import Tensor
 
 from synthlab.errors import InputError
-from synthlab.sequences.task import HIDDEN, AnswerTask, Pairs, integers, push_left
+from synthlab.sequences.task import HIDDEN, AnswerTask, Pairs, draw_integers, push_left
 
 
 class IndexHints(AnswerTask):
@@ -43,7 +43,7 @@ class IndexHints(AnswerTask):
         pairs = self.of.draw(lengths, generator)
         tokens, sizes, *_ = self.of.lay_out(pairs, self.of.width(int(lengths.max())))
         place = cast(Tensor, self.of.couple(tokens))
-        first = len(self.of.symbols) + integers(self.hints - lengths, generator)[:, None]
+        first = len(self.of.symbols) + draw_integers(self.hints - lengths, generator)[:, None]
         hints = (first + place - 1).where((place > 0) & (tokens < self.of.begin), HIDDEN)
         column, separator = torch.arange(tokens.shape[1]), pairs.prompt_sizes[:, None] + 1
         prompt, answer = (column > 0) & (column < separator), (column > separator) & (column < sizes[:, None])

@@ -12,7 +12,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
-from synthlab.sequences.task import AnswerTask, Pairs, hide_rest, integers, push_left, ranks
+from synthlab.sequences.task import AnswerTask, Pairs, draw_integers, draw_ranks, hide_rest, push_left
 from synthlab.sequences.tasks.copying import Number, Several, draw_distinct, reverse
 from synthlab.sequences.tasks.counting import OneAnswer
 
@@ -77,7 +77,7 @@ class MQAR(AnswerTask):
         rows, longest = len(lengths), int(lengths.max())
         keys = draw_distinct(rows, longest, self.keys, generator)
         values = self.keys + torch.randint(self.values, (rows, longest), generator=generator)
-        chosen = ranks(lengths, longest, generator).argsort(1)[:, : self.queries]
+        chosen = draw_ranks(lengths, longest, generator).argsort(1)[:, : self.queries]
         prompt = torch.stack((keys, values), 2).flatten(1)
         answer = torch.stack((keys.gather(1, chosen), values.gather(1, chosen)), 2).flatten(1)
         asked = torch.tensor([False, True]).repeat(self.queries).expand(answer.shape)
@@ -111,11 +111,11 @@ class Retrieval(AnswerTask):
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         rows, longest = len(lengths), int(lengths.max())
         letters = torch.randint(self.classes, (rows, longest), generator=generator)
-        place = integers(lengths, generator)[:, None]
+        place = draw_integers(lengths, generator)[:, None]
         first = (self.numbers + 1) * self.classes  # the first question
         if self.ask == "greatest":
             wanted = torch.randint(1, self.numbers, (rows, 1), generator=generator)
-            others = integers(wanted.expand(-1, longest), generator)
+            others = draw_integers(wanted.expand(-1, longest), generator)
             question = torch.full_like(wanted, first)
         else:
             wanted = torch.randint(self.numbers, (rows, 1), generator=generator)
@@ -147,7 +147,7 @@ class MissingDuplicate(OneAnswer):
         bits = hide_rest(torch.randint(2, (len(lengths), int(half.max())), generator=generator), half)
         blank = hide_rest(torch.full((len(lengths), 1), BLANK), lengths % 2)
         prompt, _ = push_left(torch.cat((bits, bits, blank), 1))
-        hole = integers(2 * half, generator)[:, None]
+        hole = draw_integers(2 * half, generator)[:, None]
         return self.make_pairs(prompt.scatter(1, hole, HOLE), lengths, prompt.gather(1, hole)[:, 0])
 
 
@@ -167,7 +167,7 @@ class StackManipulation(AnswerTask):
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         rows, longest = len(lengths), int(lengths.max())
-        first = 1 + integers((lengths - 1).clamp(min=1), generator)
+        first = 1 + draw_integers((lengths - 1).clamp(min=1), generator)
         bits = torch.randint(2, (rows, longest), generator=generator)
         instructions = POP + torch.randint(3, (rows, longest), generator=generator)
         prompt = bits.where(torch.arange(longest) < first[:, None], instructions)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from synthlab.errors import InputError
 from synthlab.runs.conf_files import read_member
-from synthlab.sequences.task import AnswerTask, Pairs, places
+from synthlab.sequences.task import AnswerTask, Pairs, mask_lengths
 
 
 def _complete(of: Any) -> Any:
@@ -96,7 +96,7 @@ class Mixture(AnswerTask):
                 (prompt, 1, pairs.prompt, pairs.prompt_sizes),
                 (answer, 0, pairs.answer, pairs.answer_sizes),
             ):
-                kept = symbols.where(places(sizes, symbols.shape[1]), 0)
+                kept = symbols.where(mask_lengths(sizes, symbols.shape[1]), 0)
                 into[chosen, first : first + symbols.shape[1]] = tokens[kept]
             prompt_sizes[chosen], answer_sizes[chosen] = 1 + pairs.prompt_sizes, pairs.answer_sizes
         return Pairs(prompt, prompt_sizes, answer, answer_sizes)

@@ -8,7 +8,7 @@ from pydantic import Field
 from torch import Tensor
 
 from synthlab.sequences.automata import compile_expression, random_expression
-from synthlab.sequences.task import Batch, TokenTask, places
+from synthlab.sequences.task import Batch, TokenTask, mask_lengths
 from synthlab.sequences.tasks.formal import count_strings, draw_paths, has_strings
 
 
@@ -44,7 +44,7 @@ class StateTracking(TokenTask):
         tokens, targets = torch.full((2, len(lengths), width), self.end)
         tokens[:, : read.shape[1]] = read
         targets[:, 1 : read.shape[1] : 2] = self.letters + states
-        inside = places(sizes, width)
+        inside = mask_lengths(sizes, width)
         asked = inside & (torch.arange(width) % 2 == 1)
         return Batch(tokens.where(inside, self.end), sizes, targets.where(asked, self.end), asked)
 
