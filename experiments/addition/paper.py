@@ -9,8 +9,8 @@ from experiments.addition.claims import CLAIMS, LEVEL
 from experiments.committed_verdicts import RUNS, read_tables
 from experiments.output_alignment.spread import share_variance
 from experiments.sequences.bins import by_series
-from experiments.sequences.comparison import format_number
-from experiments.sequences.reproduction import Reproduction
+from experiments.sequences.comparison import format_number, format_spread
+from experiments.sequences.reproduction import TaskReproduction
 from synthlab.studies.report import About
 from synthlab.studies.study import Paper, Rows
 
@@ -26,7 +26,7 @@ ABOUT = About(
 SOURCES = {"weights": [(0,)], "data": [(1,)], "weights x data": [(0, 1)]}
 
 
-class Addition(Reproduction):
+class Addition(TaskReproduction):
     """The papers' methods on decimal addition, and a grid of seeds: an arm for each seed of weights."""
 
     numbers = HERE / "published.yaml"
@@ -39,8 +39,7 @@ def compare_methods(runs: pd.DataFrame) -> Rows:
     for arm, ranges in table.groupby("arm", sort=False):
         row: dict[str, str] = {"method": str(arm), "fit": f"{ranges['fit'].iloc[0]:g} of {ranges['runs'].iloc[0]:g}"}
         for each in ranges.to_dict("records"):
-            numbers = (format_number(each[name]) for name in ("median", "least", "greatest"))
-            row[f"{each['first']:g} to {each['last']:g} digits"] = "{} [{}, {}]".format(*numbers)
+            row[f"{each['first']:g} to {each['last']:g} digits"] = format_spread(each)
         rows.append(row)
     return rows
 

@@ -8,12 +8,12 @@ from matplotlib.figure import Figure
 from omegaconf import OmegaConf
 
 from experiments.chomsky import message
-from experiments.chomsky.claims import CLAIMS, LEVEL
+from experiments.chomsky.claims import CLAIMS
 from experiments.chomsky.scores import by_arm, by_task
 from experiments.committed_verdicts import RUNS, read_tables
 from experiments.sequences.comparison import format_number
 from experiments.sequences.reproduction import Reproduction
-from synthlab.studies.report import About, NumbersTable
+from synthlab.studies.report import About
 from synthlab.studies.study import Paper, Rows
 
 HERE = Path(__file__).parent
@@ -30,16 +30,11 @@ class Chomsky(Reproduction):
     """The papers' tasks, by accuracy per token; with the maximum, which the papers report, and median and range."""
 
     numbers = HERE / "published.yaml"
-    level = 1 - LEVEL
     metric = "tokens"
 
-    def own_lengths(self, task, train_length):
-        return {}  # no number is published task by task
-
-    def tables(self, runs, records):
-        published: Any = OmegaConf.load(self.numbers)
+    def summarize(self, runs, records):
         arms, tasks = by_arm(runs, {key: len(every) for key, every in records.items()}), by_task(runs)
-        return {"table": arms, "gain": tasks}, NumbersTable(published.says, format_arms(arms))
+        return {"table": arms, "gain": tasks}, format_arms(arms)
 
 
 def format_arms(arms: pd.DataFrame) -> pd.DataFrame:

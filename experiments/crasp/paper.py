@@ -7,8 +7,8 @@ import pandas as pd
 from experiments.committed_verdicts import TABLES, read_tables
 from experiments.crasp import message
 from experiments.crasp.claims import CLAIMS, LEVEL, NUMBERS
-from experiments.sequences.comparison import format_number
-from experiments.sequences.reproduction import Reproduction
+from experiments.sequences.comparison import format_number, format_spread
+from experiments.sequences.reproduction import TaskReproduction
 from synthlab.studies.report import About
 from synthlab.studies.study import Paper, Rows
 
@@ -23,7 +23,7 @@ ABOUT = About(
 )
 
 
-class Crasp(Reproduction):
+class Crasp(TaskReproduction):
     """The paper's tasks.
 
     A model generalizes if its error rate is below that of the paper's best model that does not.
@@ -56,8 +56,8 @@ def results(folder: Path) -> Rows:
 
 def _spread(row: pd.Series) -> str:
     """Return the median over seeds, with least and greatest if they differ."""
-    median, least, greatest = (format_number(row[name]) for name in ("median", "least", "greatest"))
-    return median if least == greatest else f"{median} [{least}, {greatest}]"
+    same = format_number(row["least"]) == format_number(row["greatest"])
+    return format_number(row["median"]) if same else format_spread(row)
 
 
 PAPER = Paper(

@@ -1,17 +1,15 @@
 """Grazzi et al. (2025) in the form of studies, which are the files of ``conf/study/eigenvalues/``."""
 
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
-from omegaconf import OmegaConf
 
 from experiments.eigenvalues import message
-from experiments.eigenvalues.claims import CLAIMS, LEVEL
+from experiments.eigenvalues.claims import CLAIMS
 from experiments.eigenvalues.scores import by_arm
-from experiments.sequences.comparison import format_number
+from experiments.sequences.comparison import format_number, format_spread
 from experiments.sequences.reproduction import Reproduction
-from synthlab.studies.report import About, NumbersTable
+from synthlab.studies.report import About
 from synthlab.studies.study import Paper, Rows
 
 HERE = Path(__file__).parent
@@ -28,15 +26,10 @@ class Eigenvalues(Reproduction):
     """The paper's tasks, under recurrent mixers and Transformers, by scaled accuracy at multiples of the length."""
 
     numbers = HERE / "published.yaml"
-    level = LEVEL
 
-    def own_lengths(self, task, train_length):
-        return {}  # published scores are means over 1 to 6.4 training lengths
-
-    def tables(self, runs, records):
-        published: Any = OmegaConf.load(self.numbers)
+    def summarize(self, runs, records):
         found = by_arm(runs)
-        return {"table": found}, NumbersTable(published.says, format_arms(found))
+        return {"table": found}, format_arms(found)
 
 
 def format_arms(table: pd.DataFrame) -> pd.DataFrame:
@@ -59,9 +52,8 @@ def results(folder: Path) -> Rows:
     rows: dict[str, dict[str, str]] = {}
     for (task, arm), of_arm in found.groupby(["task", "arm"], sort=False):
         last = of_arm.sort_values("last").iloc[-1]
-        numbers = [format_number(last[name]) for name in ("median", "least", "greatest")]
         told = format_number(published.get((str(task), str(arm)), float("nan")), "-")
-        cell = f"{numbers[0]} [{numbers[1]}, {numbers[2]}] ({told}), {last['fit']} of {last['runs']}"
+        cell = f"{format_spread(last)} ({told}), {last['fit']} of {last['runs']}"
         rows.setdefault(str(arm), {"arm": str(arm)})[str(task).replace("_", " ")] = cell
     return list(rows.values())
 

@@ -1,17 +1,15 @@
 """Flip-flops of several densities, in the form of studies, which are the files of ``conf/study/flipflops/``."""
 
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
-from omegaconf import OmegaConf
 
 from experiments.flipflops import message
 from experiments.flipflops.claims import CLAIMS
-from experiments.flipflops.scores import LEVEL, by_arm, fit_in_training
+from experiments.flipflops.scores import by_arm, fit_in_training
 from experiments.sequences.comparison import format_number
 from experiments.sequences.reproduction import Reproduction, join_tables
-from synthlab.studies.report import About, NumbersTable
+from synthlab.studies.report import About
 from synthlab.studies.study import Paper, Rows
 
 HERE = Path(__file__).parent
@@ -28,20 +26,15 @@ class FlipFlops(Reproduction):
     """Models that learn flip-flops of one density, tested on others and on longer ones: a task for each test."""
 
     numbers = HERE / "published.yaml"
-    level = 1 - LEVEL
-
-    def own_lengths(self, task, train_length):
-        return {}
 
     def evidence(self, plan, records):
         found = super().evidence(plan, records)
         runs = fit_in_training(join_tables(list(found.values())))
         return {key: runs[runs["task"] == key] for key in found}
 
-    def tables(self, runs, records):
-        published: Any = OmegaConf.load(self.numbers)
+    def summarize(self, runs, records):
         found = by_arm(runs)
-        return {"table": found}, NumbersTable(published.says, format_arms(found))
+        return {"table": found}, format_arms(found)
 
 
 def format_arms(table: pd.DataFrame) -> pd.DataFrame:

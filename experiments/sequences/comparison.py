@@ -1,6 +1,7 @@
 """The table of a reproduced paper: published, ours, the range over seeds, runs that fit of all runs, verdict."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -82,3 +83,9 @@ def format_comparison(found: pd.DataFrame) -> pd.DataFrame:
 def format_number(value: float, missing: str = "") -> str:
     """Return a number with three decimals, or the text for one that is ``missing``."""
     return missing if pd.isna(value) else f"{value:.3f}"
+
+
+def format_spread(row: pd.Series | Mapping[Any, Any]) -> str:
+    """Return a median over seeds, with the least and the greatest in brackets."""
+    median, least, greatest = (format_number(row[name]) for name in ("median", "least", "greatest"))
+    return f"{median} [{least}, {greatest}]"

@@ -8,14 +8,14 @@ from pydantic import Field
 
 from experiments.sequences.published import read_published
 from experiments.sequences.ranks import find_fitted_tasks, ranking, reciprocal_ranks, score_beyond
-from experiments.sequences.reproduction import Reproduction
+from experiments.sequences.reproduction import TaskReproduction
 from synthlab.studies.evidence import Fitting, fitting_of
 from synthlab.studies.verdicts import ClaimData
 
 RANKS = ""  # the key of the ranks' evidence, which is no name of a task
 
 
-class Ranked(Reproduction):
+class Ranked(TaskReproduction):
     """A reproduction with a table of mean reciprocal ranks of its arms; ``ranking`` names the claims on these.
 
     A task's own arms are not ranked, and neither is a run of a task and seed of which an arm diverged.

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from omegaconf import OmegaConf
 from pydantic import BaseModel, Field
 
 from experiments.sequences.alignment import with_alignment
@@ -50,12 +51,11 @@ class Reproduction(Study):
     A run fits if its exact match on training lengths is at least ``fit``. ``claims`` are those that the runs of all
     tasks together test.
 
-    A subclass names the file of the paper's ``numbers``, the error rate below which models generalize, and the
-    ``metric`` that is plotted, if it is not exact match.
+    A subclass names the file of the paper's ``numbers``, whose ``says`` explains them; the ``metric`` that is plotted,
+    if it is not exact match; and summarizes its runs.
     """
 
     numbers: ClassVar[Path]
-    level: ClassVar[float]
     metric: ClassVar[str] = "exact"
 
     fit: Annotated[float, Field(gt=0, le=1)] = 0.99
@@ -117,7 +117,7 @@ class Reproduction(Study):
 
     def own_lengths(self, task: str, train_length: int) -> dict[int, np.ndarray]:
         """Return the ranges, by number, of which the paper's numbers were measured at lengths of their own."""
-        return read_published(self.numbers).own_lengths(task, train_length)
+        return {}
 
     def reread(self, runs):
         return {key: runs[runs["task"] == key] for key in self.tasks}
@@ -131,21 +131,20 @@ class Reproduction(Study):
         series = {key: [series_of(cell, records) for cell in cells] for key, cells in plan.cells.items()}
         runs = join_tables([evidence[key] for key in self.tasks])
         every = {(key, one.label): one.records for key in series for one in series[key]}
-        tables, numbers = self.tables(runs, every)
+        tables, told = self.summarize(runs, every)
+        published: Any = OmegaConf.load(self.numbers)
         panels = {key: self.panel(plan, key, series[key], evidence[key].empty) for key in self.tasks}
-        results = Results(panels, {"bins": runs, **tables}, numbers)
+        results = Results(panels, {"bins": runs, **tables}, NumbersTable(published.says, told))
         return with_alignment(results, runs, self.metric, plan.overrides, self._describe_arms())
 
-    def tables(
+    def summarize(
         self, runs: pd.DataFrame, records: Mapping[tuple[str, str], Sequence[Record]]
-    ) -> tuple[dict[str, pd.DataFrame], NumbersTable]:
-        """Return ours next to the published numbers: tables by name, and the numbers of the report and the terminal.
+    ) -> tuple[dict[str, pd.DataFrame], pd.DataFrame]:
+        """Return ours next to the published numbers: tables by name, and the one that readers see.
 
         ``runs`` has a row for each finished run and range of lengths, ``records`` all runs of each task and arm.
         """
-        numbers = read_published(self.numbers)
-        found = compare_published(runs, records, numbers, self.level)
-        return {"table": found}, NumbersTable(numbers.says, format_comparison(found))
+        raise NotImplementedError
 
     def panel(self, plan: Plan, key: str, series: list[Series], empty: bool) -> DataPanel:
         """Return the panel of a task's ``metric`` against length, for each arm; empty if no run is finished."""
@@ -154,6 +153,22 @@ class Reproduction(Study):
         title = self.tasks[key].title
         drawn, arms = drawn.assign(overrides=plan.overrides, left_out=lost), self._describe_arms()
         return DataPanel(title, Share(SHOWN[self.metric]), drawn, {one.label: arms[one.label] for one in series})
+
+
+class TaskReproduction(Reproduction):
+    """A reproduction of a paper that published a number for each task and arm, in the form of ``Published``.
+
+    A subclass also names the error rate below which models generalize, its ``level``.
+    """
+
+    level: ClassVar[float]
+
+    def own_lengths(self, task, train_length):
+        return read_published(self.numbers).own_lengths(task, train_length)
+
+    def summarize(self, runs, records):
+        found = compare_published(runs, records, read_published(self.numbers), self.level)
+        return {"table": found}, format_comparison(found)
 
 
 def series_of(cell: Cell, records: Mapping[str, Record]) -> Series:

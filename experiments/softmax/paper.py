@@ -1,10 +1,8 @@
 """Both papers in the form of studies, which are the files of ``conf/study/softmax/``."""
 
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
-from omegaconf import OmegaConf
 
 from experiments.committed_verdicts import RUNS, read_tables
 from experiments.sequences.comparison import format_number
@@ -12,7 +10,7 @@ from experiments.sequences.reproduction import Reproduction
 from experiments.softmax import message
 from experiments.softmax.attention import measure_attention
 from experiments.softmax.claims import CLAIMS
-from synthlab.studies.report import About, NumbersTable
+from synthlab.studies.report import About
 from synthlab.studies.study import Paper, Rows
 
 HERE = Path(__file__).parent
@@ -29,10 +27,6 @@ class SoftmaxByLength(Reproduction):
     """Retrieval under softmax and other attention weights; each range of lengths has the weights at its last length."""
 
     numbers = HERE / "published.yaml"
-    level = 0.5  # no number is published task by task
-
-    def own_lengths(self, task, train_length):
-        return {}
 
     def _runs(self, key, cells, records):
         found = super()._runs(key, cells, records)
@@ -44,13 +38,12 @@ class SoftmaxByLength(Reproduction):
         ]
         return found.merge(pd.concat(parts), on=["run", "last"])
 
-    def tables(self, runs, records):
-        published: Any = OmegaConf.load(self.numbers)
-        rows = summarize(runs)
-        return {"table": rows}, NumbersTable(published.says, rows)
+    def summarize(self, runs, records):
+        rows = take_medians(runs)
+        return {"table": rows}, rows
 
 
-def summarize(runs: pd.DataFrame) -> pd.DataFrame:
+def take_medians(runs: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each task, arm and range of lengths: medians over seeds, and how many runs fit, as texts."""
     grouped = runs.groupby(["task", "arm", "last"], sort=False)
     medians = grouped[["exact", "weight", "ranked", "bound"]].median().map(format_number)
@@ -59,7 +52,7 @@ def summarize(runs: pd.DataFrame) -> pd.DataFrame:
 
 def results(folder: Path) -> Rows:
     """Return a row for each task and arm: at the training length and at eight times that, weight and right answers."""
-    table = summarize(read_tables(folder / RUNS)["tasks"])
+    table = take_medians(read_tables(folder / RUNS)["tasks"])
     near, far = (
         table[table["last"] == end].set_index(["task", "arm"]) for end in (table["last"].min(), table["last"].max())
     )
