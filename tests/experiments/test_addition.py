@@ -1,12 +1,14 @@
 """The papers on addition: their claims by hand, and the tables of their pages."""
 
+from functools import partial
+
 import pandas as pd
 import pytest
 
 from experiments.addition.claims import CLAIMS
 from experiments.addition.paper import Addition, compare_methods, share_spread
 from experiments.sequences.published import RANGE, read_published
-from synthlab.studies.verdicts import ClaimData, Verdict, judge
+from support.claims import answers_on, judge_on
 
 
 def rows(exact: dict[str, list[list[float]]], fit: bool = True) -> pd.DataFrame:
@@ -21,9 +23,7 @@ def rows(exact: dict[str, list[list[float]]], fit: bool = True) -> pd.DataFrame:
     return table.assign(run=table["arm"] + table["seed"].map(str), **{RANGE: 0})
 
 
-def judged(claim: str, runs: pd.DataFrame) -> Verdict:
-    (verdict,) = judge([CLAIMS[claim]], "by hand", [ClaimData([claim], runs)])
-    return verdict
+judged, answers = partial(judge_on, CLAIMS), partial(answers_on, CLAIMS)
 
 
 ADDS, HALF, FAILS = [[1.0, 1.0, 0.97]] * 5, [[1.0, 1.0, 0.5]] * 5, [[1.0, 0.2, 0.0]] * 5
@@ -34,13 +34,9 @@ def test_claims_on_methods_by_hand():
     as_published = rows({"coupled": ADDS, "abacus": HALF, **OTHERS})
     assert [judged(claim, as_published).word for claim in ("C1", "C2", "C3", "A1", "O1")] == ["holds"] * 5
     half = rows({"coupled": HALF, "abacus": FAILS, **OTHERS})
-    assert [check.answer for check in judged("C1", half).checks] == ["holds", "fails"]
+    assert answers("C1", half) == ["holds", "fails"]
     assert (judged("C3", half).word, judged("A1", half).word) == ("holds", "fails")  # equal is not ahead
-    assert [check.answer for check in judged("C2", rows({**OTHERS, "hints": ADDS})).checks] == [
-        "holds",
-        "holds",
-        "fails",
-    ]
+    assert answers("C2", rows({**OTHERS, "hints": ADDS})) == ["holds", "holds", "fails"]
 
 
 def test_methods_that_do_not_fit_are_not_tested():

@@ -1,12 +1,14 @@
 """The Chomsky hierarchy and randomized positions: scores, gains and claims by hand; the grids."""
 
+from functools import partial
+
 import pandas as pd
 import pytest
 
 from experiments.chomsky.claims import CLAIMS, LEVEL
 from experiments.chomsky.scores import best, by_arm, by_task, find_pairs, gain, score_runs
 from experiments.sequences.published import RANGE
-from synthlab.studies.verdicts import ClaimData, Verdict, judge
+from support.claims import answers_on, judge_on
 
 
 def runs(found: dict[str, dict[str, list[float]]]) -> pd.DataFrame:
@@ -23,9 +25,7 @@ def runs(found: dict[str, dict[str, list[float]]]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def judged(claim: str, *tables: pd.DataFrame) -> Verdict:
-    (verdict,) = judge([CLAIMS[claim]], "by hand", [ClaimData([claim], table) for table in tables])
-    return verdict
+judged, answers = partial(judge_on, CLAIMS), partial(answers_on, CLAIMS)
 
 
 BOTH = {
@@ -91,7 +91,7 @@ def test_no_plain_encoding_generalizes():
     assert (check.answer, check.median, check.high) == ("holds", pytest.approx(0.7), LEVEL)
     high = fitted({"b": {**low, "nope": [1.05] * 5}})
     assert judged("C2", high).word == "fails"
-    assert [check.answer for check in judged("C2", fitted({"a": low}), high).checks] == ["holds", "fails"]
+    assert answers("C2", fitted({"a": low}), high) == ["holds", "fails"]
     unfit = runs({"a": low})
     assert judged("C2", unfit.assign(fit=unfit["seed"] < 2)).word == "not tested"
     assert judged("C2", unfit.assign(fit=unfit["arm"] == "randomized rope")).word == "not tested"

@@ -7,12 +7,13 @@ import pandas as pd
 import pytest
 
 from experiments.output_alignment.claims import CLAIMS
+from support.claims import judge_on
 from support.records import record
 from synthlab.numbers.outrep import OUTREPS
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence, NoEvidence
 from synthlab.studies.intervals import ConfidenceInterval, GroupEstimate
-from synthlab.studies.verdicts import ClaimData, Verdict, judge
+from synthlab.studies.verdicts import Verdict
 
 LENGTHS = np.arange(1, 51)
 BEYOND = np.maximum(LENGTHS - 10, 0)
@@ -32,8 +33,7 @@ def made(errors, seeds=10, losses=(0.1, 0.0001), **changed):
 
 
 def verdict(claim: str, **series) -> Verdict:
-    [found] = judge(CLAIMS.values(), "Figure 1", [ClaimData([claim], Evidence(series))])
-    return found
+    return judge_on(CLAIMS, claim, Evidence(series))
 
 
 def failing(found: Verdict) -> list[str]:

@@ -1,13 +1,15 @@
 """The paper of Huang et al.: its published numbers, its claims by hand, its grids."""
 
+from functools import partial
+
 import pandas as pd
 import pytest
 
 from experiments.crasp.claims import CLAIMS, LEVEL
 from experiments.crasp.paper import PAPER, Crasp
 from experiments.sequences.published import RANGE, join_published, read_published
+from support.claims import answers_on, judge_on
 from support.figures import studies
-from synthlab.studies.verdicts import ClaimData, Verdict, judge
 
 NUMBERS = read_published(Crasp.numbers)
 
@@ -30,9 +32,7 @@ def rows(errors: dict[str, dict[int, list[float]]], task="copy") -> pd.DataFrame
     return pd.DataFrame(made)
 
 
-def judged(claim: str, *tables: pd.DataFrame) -> Verdict:
-    (verdict,) = judge([CLAIMS[claim]], "by hand", [ClaimData([claim], table) for table in tables])
-    return verdict
+judged, answers = partial(judge_on, CLAIMS), partial(answers_on, CLAIMS)
 
 
 FITS, LITTLE, MUCH = [0.0] * 5, [0.0, 0.1, 0.1, 0.2, 0.12], [0.3, 0.6, 0.7, 0.9, 1.0]
@@ -74,10 +74,6 @@ def test_published_numbers_join_the_same_multiples():
     assert found["published"].tolist()[:3] == [1.0, 0.912, 0.874]
     assert found["published_last"].tolist()[:3] == [50, 100, 150]
     assert found["published"].isna().tolist() == [False, False, False, True, True]
-
-
-def answers(claim: str, *tables: pd.DataFrame) -> list[str]:
-    return [check.answer for check in judged(claim, *tables).checks]
 
 
 def test_claims_by_hand():

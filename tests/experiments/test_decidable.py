@@ -1,5 +1,7 @@
 """Yang et al.: the claims by hand, over languages, and the study's languages."""
 
+from functools import partial
+
 import pandas as pd
 import pytest
 import yaml
@@ -7,10 +9,10 @@ import yaml
 from experiments.decidable.claims import CLAIMS, NAMES, score_languages
 from experiments.decidable.message import NUMBERS
 from experiments.decidable.paper import PAPER, compare
+from support.claims import answers_on
 from support.figures import studies
 from synthlab.sequences.automata import classify, compile_expression
 from synthlab.studies.evidence import NoEvidence
-from synthlab.studies.verdicts import ClaimData, judge
 
 RIGHT, WRONG = [1.0, 0.99, 0.95, 1.0, 0.97, 1.0], [0.0, 0.0, 0.4, 0.2, 0.0, 0.7]
 
@@ -39,9 +41,7 @@ def rows(scores: dict[str, dict[int, list[float]]], unfit: int = 0) -> pd.DataFr
     )
 
 
-def answers(claim: str, runs: pd.DataFrame) -> list[str]:
-    (verdict,) = judge([CLAIMS[claim]], "by hand", [ClaimData([claim], runs)])
-    return [check.answer for check in verdict.checks]
+answers = partial(answers_on, CLAIMS)
 
 
 AS_EXPECTED = {

@@ -5,8 +5,8 @@ import pandas as pd
 from experiments.drope.claims import CLAIMS
 from experiments.drope.paper import PAPER
 from experiments.long_short_alignment.studies import AlignmentStudy
+from support.claims import judge_on
 from support.figures import studies
-from synthlab.studies.verdicts import ClaimData, judge
 
 
 def words(near: dict[str, float], far: dict[str, float]) -> list[str]:
@@ -16,7 +16,7 @@ def words(near: dict[str, float], far: dict[str, float]) -> list[str]:
         for arm, loss in far.items()
         for seed in range(5)
     ]
-    return [judge([claim], "by hand", [ClaimData([id], pd.DataFrame(rows))])[0].word for id, claim in CLAIMS.items()]
+    return [judge_on(CLAIMS, name, pd.DataFrame(rows)).word for name in CLAIMS]
 
 
 OTHERS = {"PI": 2.5, "NTK": 2.6, "YaRN": 2.4}

@@ -7,7 +7,8 @@ from experiments.eigenvalues.claims import CLAIMS
 from experiments.eigenvalues.message import read_published
 from experiments.eigenvalues.scores import by_arm
 from experiments.sequences.published import RANGE
-from synthlab.studies.verdicts import ClaimData, Verdict, judge
+from support.claims import judge_on
+from synthlab.studies.verdicts import Verdict
 
 RANGES = {(11, 20): 1.0, (31, 40): 0.96, (91, 100): 0.92}  # of a model that generalizes: the share right
 
@@ -26,8 +27,7 @@ def runs(arms: dict[str, tuple[bool, bool]]) -> pd.DataFrame:
 
 
 def judged(claim: str, arms: dict[str, tuple[bool, bool]]) -> Verdict:
-    (verdict,) = judge([CLAIMS[claim]], "by hand", [ClaimData([claim], runs(arms))])
-    return verdict
+    return judge_on(CLAIMS, claim, runs(arms))
 
 
 SOLVED, LEARNED, UNFIT = (True, True), (True, False), (False, False)

@@ -6,9 +6,10 @@ from matplotlib.figure import Figure
 
 from experiments.flipflops.claims import CLAIMS
 from experiments.flipflops.scores import by_arm, fit_in_training, least_right
+from support.claims import judge_on
 from synthlab.analysis.plotting import draw_intervals
 from synthlab.analysis.series import style_of
-from synthlab.studies.verdicts import ClaimData, Verdict, judge
+from synthlab.studies.verdicts import Verdict
 
 BINS = ((1, 10), (11, 20), (31, 40))
 
@@ -31,8 +32,7 @@ def runs(arms: dict[str, dict[str, list[float]]]) -> pd.DataFrame:
 
 
 def judged(claim: str, arms: dict[str, dict[str, list[float]]]) -> Verdict:
-    (verdict,) = judge([CLAIMS[claim]], "by hand", [ClaimData([claim], runs(arms))])
-    return verdict
+    return judge_on(CLAIMS, claim, runs(arms))
 
 
 def test_a_model_fits_by_the_density_of_training():
@@ -48,10 +48,8 @@ def test_a_model_fits_by_the_density_of_training():
 def test_every_seed_can_be_refuted_by_few_and_shown_by_many():
     few = {"threshold": {"sparse": [0.5] * 3 + [1.1] * 2}}
     assert judged("threshold", few).word == "fails"
-    assert [check.answer for check in judged("threshold", {"threshold": {"sparse": [1.1] * 5}}).checks] == [
-        "undecided",
-        "undecided",
-    ]
+    (five, all_five) = judged("threshold", {"threshold": {"sparse": [1.1] * 5}}).checks
+    assert five.answer == all_five.answer == "undecided"
     assert judged("threshold", {"threshold": {"sparse": [1.1] * 70}}).word == "holds"
     assert judged("threshold", {"threshold": {"longer": [0.5] * 5}}).word == "not tested"
 

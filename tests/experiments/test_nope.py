@@ -1,5 +1,7 @@
 """The paper of Kazemnejad et al.: its published numbers, mean reciprocal ranks and claims by hand, its grids."""
 
+from functools import partial
+
 import pandas as pd
 import pytest
 
@@ -16,7 +18,7 @@ from experiments.sequences.ranks import (
     score_beyond,
     score_published,
 )
-from synthlab.studies.verdicts import ClaimData, Verdict, judge
+from support.claims import answers_on, judge_on
 
 NUMBERS = read_published(Nope.numbers)
 ARMS = ["nope", "t5", "alibi", "partial_rope", "sinusoidal"]
@@ -35,9 +37,7 @@ def rows(exact: dict[str, list[float]], task="copy", seeds=5) -> pd.DataFrame:
     return pd.DataFrame(made)
 
 
-def judged(claim: str, *tables: pd.DataFrame) -> Verdict:
-    (verdict,) = judge([CLAIMS[claim]], "by hand", [ClaimData([claim], table) for table in tables])
-    return verdict
+judged, answers = partial(judge_on, CLAIMS), partial(answers_on, CLAIMS)
 
 
 FAR, CLOSE, NOT = [1.0] * 5, [1.0, 0.8, 0.4, 0.1, 0.0], [1.0, 0.1, 0.0, 0.0, 0.0]
@@ -131,10 +131,6 @@ def test_claims_on_ranks_by_hand():
     assert judged("R2", ranked(ARMS[::-1])).word == "fails"
     split = [judged("R1", ranked(["t5", "nope", *ARMS[2:]], seeds)) for seeds in (5, 10)]
     assert [found.word for found in split] == ["", "refuted"]  # in one check of four, five of five or ten of ten
-
-
-def answers(claim: str, *tables: pd.DataFrame) -> list[str]:
-    return [check.answer for check in judged(claim, *tables).checks]
 
 
 def test_claims_on_lengths_by_hand():

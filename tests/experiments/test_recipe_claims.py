@@ -3,9 +3,9 @@
 import pytest
 
 from experiments.output_alignment.training_claims import CLAIMS
+from support.claims import judge_on
 from support.records import CONFIG, made
 from synthlab.studies.evidence import Evidence
-from synthlab.studies.verdicts import ClaimData, judge
 
 SEEDS = range(6)
 PLAIN = {"outrep": {"name": "identity", "shift": 0.0}, "test_length": 20}
@@ -20,8 +20,7 @@ def judged(claim: str, decay: float, grown: float = 1.0):
         "decay": made(decay, SEEDS, **PLAIN, **DECAY),
         "grown": made(grown, SEEDS, **PLAIN, **GROWN),
     }
-    (found,) = judge([CLAIMS[claim]], "by hand", [ClaimData([claim], Evidence(series))])
-    return found
+    return judge_on(CLAIMS, claim, Evidence(series))
 
 
 @pytest.mark.parametrize(("factor", "word"), [(0.6, "holds"), (1.9, "fails")])

@@ -7,7 +7,7 @@ import pytest
 import synthlab
 from experiments.softmax.attention import measure_attention
 from experiments.softmax.claims import CLAIMS
-from synthlab.studies.verdicts import ClaimData, judge
+from support.claims import judge_on
 
 SMALL = {"model": {"width": 16, "heads": 2}, "protocol": {"steps": 1, "batch": 2, "record_every": 1}}
 
@@ -26,8 +26,7 @@ def runs(values: dict[str, dict[int, tuple[float, float]]], fit: bool = True) ->
 
 
 def words(table: pd.DataFrame) -> list[str]:
-    verdicts = [judge([claim], "by hand", [ClaimData([name], table)])[0] for name, claim in CLAIMS.items()]
-    return [verdict.word for verdict in verdicts]
+    return [judge_on(CLAIMS, name, table).word for name in CLAIMS]
 
 
 FALLS, KEEPS = {16: (0.9, 0.9), 128: (0.4, 0.6)}, {16: (0.9, 0.9), 128: (0.9, 0.8)}
