@@ -3,19 +3,14 @@ import sys
 
 import pytest
 
-from synthlab.errors import InputError, describe_missing, format_error
+from synthlab.errors import describe_missing, format_error
 
 
 @pytest.mark.parametrize(
-    ("error", "line"),
-    [(ValueError("a\n  b\t"), "ValueError: a b"), (AssertionError(), "AssertionError")],
+    ("error", "line"), [(ValueError("a\n  b\t"), "ValueError: a b"), (AssertionError(), "AssertionError")]
 )
 def test_an_error_in_one_line(error, line):
     assert format_error(error) == line
-
-
-def test_a_problem_is_one_short_line():
-    assert InputError("task=a\nb: unknown").lines == (r"task=a\nb: unknown",)
 
 
 def test_a_missing_extra_is_named_with_and_without_a_checkout(monkeypatch, tmp_path):

@@ -33,11 +33,7 @@ class Shiftless(Identity):
 
 @pytest.mark.parametrize(
     ("task", "field", "name"),
-    [
-        ("mean", "encoding", "WithoutDims"),
-        ("copy", "model", "LSTM"),
-        ("mean", "outrep", "Shiftless"),
-    ],
+    [("mean", "encoding", "WithoutDims"), ("copy", "model", "LSTM"), ("mean", "outrep", "Shiftless")],
 )
 def test_a_constructor_of_other_arguments_is_refused(task, field, name):
     raw = composed(f"task={task}", "model.width=16", "model.heads=2", "model.depth=1")

@@ -94,11 +94,7 @@ def test_a_row_holds_what_the_record_says(store):
 
 @pytest.mark.parametrize(
     ("where", "rows"),
-    [
-        ("encoding=rope seed=1 length>=11", 2),
-        ("status=diverged", 1),
-        ({"encoding": "rope", "seed": 0}, LENGTHS),
-    ],
+    [("encoding=rope seed=1 length>=11", 2), ("status=diverged", 1), ({"encoding": "rope", "seed": 0}, LENGTHS)],
 )
 def test_conditions_choose_runs_and_rows(store, where, rows):
     assert len(load_records(store.root, where=where)) == rows

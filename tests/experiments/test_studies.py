@@ -83,14 +83,7 @@ def runs(changes: dict[str, list[float]], seeds: int = 6) -> pd.DataFrame:
             for arm, of_arm in ({"alpha 0": [0.0, 0.0]} | changes).items()
             for seed, change in enumerate(np.resize(of_arm, seeds))
         ]
-    ).assign(
-        loss_1x=2.0,
-        excess=0.1,
-        sce=3.0,
-        calibrated_loss_2x=3.0,
-        accuracy_4x=0.5,
-        train_length=8,
-    )
+    ).assign(loss_1x=2.0, excess=0.1, sce=3.0, calibrated_loss_2x=3.0, accuracy_4x=0.5, train_length=8)
 
 
 def test_differences_are_from_the_first_arm():
@@ -156,10 +149,7 @@ def facts(recalled: dict[str, dict[float, float]]) -> pd.DataFrame:
 
 
 def test_claims_about_facts_by_hand():
-    recalled = {
-        "alpha 0": {0.0: 0.9, 0.25: 0.9, 0.5: 0.9},
-        "alpha 0.1": {0.0: 0.89, 0.25: 0.5, 0.5: 0.5},
-    }
+    recalled = {"alpha 0": {0.0: 0.9, 0.25: 0.9, 0.5: 0.9}, "alpha 0.1": {0.0: 0.89, 0.25: 0.5, 0.5: 0.5}}
     found = {verdict.claim.id: verdict for verdict in judged("recall", facts(recalled))}
     assert {id: verdict.word for id, verdict in found.items()} == {"N1": "holds", "N3": "not tested"}
     assert found["N1"].checks[0].median == pytest.approx(-0.01)
@@ -187,10 +177,7 @@ def test_an_entropy_bonus_is_held_against_the_entropies_alone():
     accuracies = {f"accuracy_{multiple}x": rows["loss_4x"] for multiple in (2, 4, 8)}
     losses = {f"calibrated_loss_{multiple}x": 3 * rows["loss_4x"] for multiple in (2, 4, 8)}
     scores, alike = judged("entropy_bonus", rows.assign(**accuracies | losses))
-    assert [check.answer for check in scores.checks] == [
-        *["holds"] * 3,
-        *["fails"] * 3,
-    ]  # a loss must fall
+    assert [check.answer for check in scores.checks] == [*["holds"] * 3, *["fails"] * 3]  # a loss must fall
     assert [check.median for check in alike.checks] == pytest.approx([*[0.00075] * 3, *[0.00225] * 3])
     assert alike.word == "holds"
     apart = rows.assign(**accuracies | losses)

@@ -163,10 +163,7 @@ def test_batches_that_do_not_fit_are_refused(trainer, data, settings, line):
 
 @pytest.mark.parametrize(
     ("shape", "arguments", "line"),
-    [
-        ((2, 13), {}, "extra=5: "),
-        ((2, 11), {"attention_mask": torch.eye(2, 11)}, "attention_mask: has zeros; "),
-    ],
+    [((2, 13), {}, "extra=5: "), ((2, 11), {"attention_mask": torch.eye(2, 11)}, "attention_mask: has zeros; ")],
 )
 def test_texts_that_do_not_fit_are_refused(shape, arguments, line):
     with pytest.raises(InputError, match=f"^{line}.*$"):

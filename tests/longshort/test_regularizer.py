@@ -126,9 +126,6 @@ def test_gradients_flow_through_both_windows():
     tokens = texts(2, 6)
     first, second = (torch.randn(2, 4, 3, dtype=torch.float64, requires_grad=True) for _ in range(2))
     assert torch.autograd.gradcheck(lambda a, b: combine_losses(a, b, tokens, 0.3, 2).total, (first, second))
-    distance = combine_losses(first, second, tokens, 0.3, 2).misalignment
-    for gradient in torch.autograd.grad(distance, (first, second)):
-        assert gradient.abs().sum() > 0
 
 
 def test_models_side_by_side_have_a_loss_each():

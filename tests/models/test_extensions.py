@@ -109,13 +109,7 @@ def test_randomized_positions_are_sharpened_by_the_inner_encoding():
     assert build("randomized").sharpen(positions) is None
 
 
-OF_TRANSFORMERS = {
-    "pi": "linear",
-    "ntk": "dynamic",
-    "yarn": "yarn",
-    "dynamic_ntk": "dynamic",
-    "longrope": "longrope",
-}
+OF_TRANSFORMERS = {"pi": "linear", "ntk": "dynamic", "yarn": "yarn", "dynamic_ntk": "dynamic", "longrope": "longrope"}
 
 
 @pytest.mark.parametrize("trained", [64, 4096])

@@ -6,13 +6,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from synthlab.studies.intervals import (
-    FIRST,
-    LEVEL,
-    boundary,
-    may_spend,
-    median_interval,
-)
+from synthlab.studies.intervals import FIRST, LEVEL, boundary, may_spend, median_interval
 
 # By the number of seeds: k, and on one side the sequences of right and wrong values that have crossed.
 BY_HAND = {

@@ -10,13 +10,7 @@ from support.configs import QUICK
 from support.records import record
 from synthlab.runs.composition import to_overrides
 from synthlab.studies.checks import Check
-from synthlab.studies.report import (
-    Picture,
-    deviations,
-    verdict_lines,
-    verdict_table,
-    write_report,
-)
+from synthlab.studies.report import Picture, deviations, verdict_lines, verdict_table, write_report
 from synthlab.studies.verdicts import Fit, Verdict
 
 CHECKS = [

@@ -39,11 +39,7 @@ def open_chromium() -> Iterator[Any]:
 class Visitor:
     """A window of the browser, and all that it said and asked for."""
 
-    def __init__(
-        self,
-        browser,
-        address: str,
-    ):
+    def __init__(self, browser, address: str):
         self.said: list[str] = []
         self.hosts: set[str | None] = set()
         self.context = browser.new_context(viewport={"width": 1366, "height": 768})

@@ -105,10 +105,7 @@ def test_whatever_hydra_can_sweep_over(overrides, runs):
             "task=copy,length positions=offset",
             "positions=offset: Could not override 'positions'. .*; task=length has the groups inputs, encoding, ",
         ),
-        (
-            "task=mean,support.user_classes:Backwards",
-            "task=support.user_classes:Backwards: must be a subclass of ",
-        ),
+        ("task=mean,support.user_classes:Backwards", "task=support.user_classes:Backwards: must be a subclass of "),
         ("encoding=nope,rope model.heads=4,32 seed=0,1", "model.heads=32: encoding RoPE needs an even head"),
     ],
 )

@@ -87,10 +87,7 @@ def test_training_beats_answering_with_the_tokens_frequencies():
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [
-        ({"test_lengths": [4, 512]}, "language.test_lengths="),
-        ({"sequences": 10**6}, "language.sequences=1000000: "),
-    ],
+    [({"test_lengths": [4, 512]}, "language.test_lengths="), ({"sequences": 10**6}, "language.sequences=1000000: ")],
 )
 def test_bad_settings_are_refused(changes, message):
     with pytest.raises(InputError, match=message):

@@ -6,7 +6,6 @@ import sys
 import numpy as np
 import pytest
 import torch
-from safetensors import safe_open
 
 import synthlab
 from support.configs import QUICK, config, small
@@ -119,15 +118,6 @@ def test_opening_a_record_imports_nothing(tmp_path, monkeypatch, named, with_fil
     model = synthlab.load_model(record.config.id, tmp_path)
     assert same(model, record.model())
     assert model.predict(["0110"]).answer.shape == (1,)
-
-
-def test_a_file_is_read_with_safetensors_alone(tmp_path):
-    record = tiny("encoding=alibi")
-    Store(tmp_path).write(record)
-    (path,) = tmp_path.glob("weights/*.safetensors")
-    with safe_open(path, "pt") as file:
-        weight = file.get_tensor(f"{record.config.steps}/head.2.weight")
-        assert torch.equal(weight, record.model().module.head[2].weight)
 
 
 RECORD = tiny("encoding=learned", "encoding.table=20")
