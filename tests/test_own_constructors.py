@@ -17,10 +17,6 @@ class WithoutDims(Encoding):
         super().__init__()
 
 
-class NoConstructor(Encoding):
-    pass
-
-
 class LSTM(nn.Module):
     def __init__(self, width: int = 8):
         super().__init__()
@@ -41,11 +37,6 @@ def test_a_constructor_of_other_arguments_is_refused(task, field, name):
     with pytest.raises(InputError, match=rf"^{field}=\S+:{name}: .*docs/extending.md") as refused:
         resolve(raw)
     assert len(refused.value.lines) == 1
-
-
-def test_an_encoding_needs_no_constructor():
-    own = f"{__name__}:NoConstructor"
-    assert resolve(composed("task=mean") | {"encoding": {"name": own}}).encoding["name"] == own
 
 
 class NoSpan(Length):

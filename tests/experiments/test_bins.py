@@ -1,4 +1,4 @@
-"""Sequence tasks: ranges of lengths, horizon, runs that fit."""
+"""Sequence tasks: ranges of lengths, horizon, runs that fit, shifts."""
 
 from dataclasses import replace
 
@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from experiments.crasp.paper import PAPER
+from experiments.sequences.alignment import shifts
 from experiments.sequences.bins import bins_of
 from experiments.sequences.published import RANGE
 from support.configs import SMALL_SEQUENCES as SMALL
@@ -84,3 +85,18 @@ def test_a_study_of_which_every_run_diverged_has_failed():
     records = {config.id: replace(execute(config), diverged_at=3, outputs=None) for config in plan.configs}
     with pytest.raises(RunsFailed, match="every run diverged"):
         plan.study.evidence(plan, records)
+
+
+def test_exact_match_is_counted_above_chance():
+    rows = pd.DataFrame(
+        {"task": "bit", "seed": 0, "train_length": 4, "chance": 0.5, "sequences": 8, "tokens": 0.5, "target_shift": 0.0}
+        | {"arm": arm, "series": arm, "first": last - 3, "last": last, "exact": exact, "shift": shift, RANGE: 0}
+        for arm, last, exact, shift in (
+            *(("nope", 4, 1.0, 0.0), ("nope", 8, 0.5, 0.3)),
+            *(("rope", 4, 0.9, 0.0), ("rope", 8, 0.75, 0.0)),
+        )
+    )
+    found = shifts(rows, "exact").set_index("arm")
+    assert found["score"].to_dict() == {"nope": 0.0, "rope": 0.5}
+    assert found["shift"].to_dict() == {"nope": 0.3, "rope": 0.0}
+    assert found["misfit"].to_dict() == pytest.approx({"nope": 0.0, "rope": 0.1})

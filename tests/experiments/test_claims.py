@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from experiments.output_alignment.claims import CLAIMS
+from experiments.output_alignment.training_claims import CLAIMS as RECIPES
 from support.claims import judge_on
-from support.records import record
+from support.records import CONFIG, record
 from synthlab.numbers.outrep import OUTREPS
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence, NoEvidence
@@ -275,3 +276,18 @@ def test_ratio_is_over_common_seeds_and_lengths():
         Evidence({"a": a[1:2], "b": b}).ratio("a", "b")
     infinite = made(np.where(LENGTHS == 30, np.inf, SQUARE), **LENGTH)
     assert (Evidence({"a": infinite, "b": a}).ratio("a", "b") == np.inf).all()
+
+
+def recipe(claim: str, decay: float, grown: float = 1.0) -> Verdict:
+    """The verdict where errors are ``decay`` times as large with weight decay, ``grown`` with a curriculum."""
+    adamw = {"protocol": CONFIG.protocol.model_dump() | {"optimizer": "adamw", "weight_decay": 0.1}}
+    changes = {"adam": (1.0, {}), "decay": (decay, adamw), "grown": (grown, {"curriculum": {"start": 2, "until": 0.5}})}
+    series = {name: made(np.full(50, error), 6, **LENGTH, **changed) for name, (error, changed) in changes.items()}
+    return judge_on(RECIPES, claim, Evidence(series))
+
+
+def test_claims_about_recipes():
+    for factor, word in ((0.6, "holds"), (1.9, "fails")):  # a change either way decides
+        assert recipe("decay", factor).word == recipe("curriculum", 1.0, factor).word == word
+    (check,) = recipe("decay", 8.0, 100.0).checks
+    assert check.values.tolist() == pytest.approx([3.0] * 6)  # doublings

@@ -34,14 +34,6 @@ def test_correlations_by_hand():
     assert np.isnan(pearson(x, np.ones(3)))
 
 
-def sample(settings: int, seeds: int, seed: int, shared: float) -> pd.DataFrame:
-    """Uncorrelated settings, whose seeds share nearly all."""
-    generator = np.random.default_rng(seed)
-    values = generator.normal(size=(settings, 1, 2)) * shared + generator.normal(size=(settings, seeds, 2)) * 0.01
-    rows = pd.DataFrame(values.reshape(-1, 2), columns=["x", "y"])
-    return rows.assign(group=np.repeat(np.arange(settings), seeds).astype(str))
-
-
 def test_quantiles_are_those_of_students_table():
     assert [round(student(n), 3) for n in (4, 6, 10, 27, 100)] == [2.776, 2.447, 2.228, 2.052, 1.984]
 
@@ -157,7 +149,8 @@ def test_models_less_the_mean_of_those_left():
 
 
 def test_unknown_intervals_stay_unknown():
-    rows = sample(6, 1, 0, 1.0).assign(encoding=list("aaaabb"))  # four groups are left, or two
+    rows = pd.DataFrame(normal(np.random.default_rng(0), 6, 2), columns=["x", "y"])
+    rows = rows.assign(group=list("uvwxyz"), encoding=list("aaaabb"))  # four groups are left, or two
     assert np.isfinite(over_models(rows, "group").low)
     assert np.isnan(widen_by_leaving_out(rows, ["x", "y"], "trainings", (), over_models).low)
 

@@ -39,14 +39,6 @@ def test_each_effect_of_the_paper_s_claims_is_the_committed_one():
         assert verdict == found["verdict"]
 
 
-def row(table: str, **values: object) -> pd.Series:
-    rows = tables()[table]
-    for column, value in values.items():
-        rows = rows[rows[column] == value]
-    [(_, found)] = rows.iterrows()
-    return found
-
-
 def test_nope_keeps_a_lower_error_of_the_mean_than_alibi_but_not_a_flatter_one():
     nope, alibi = curve("figure1a", "nope"), curve("figure1a", "alibi")
     rises = [each[50] / each[10] for each in (nope, alibi)]
@@ -62,7 +54,7 @@ def test_nope_keeps_a_lower_error_of_the_mean_than_alibi_but_not_a_flatter_one()
 def test_the_horizon_of_one_over_sqrt_is_given_at_two_tolerances():
     errors = curve("figure1c_plus", "rsqrt")
     strict, mild, loose = (find_horizon(errors, tolerance) for tolerance in (0.05, 0.1, 0.2))
-    drawn = row("horizonlength", encoding="nope", outrep="rsqrt")
+    [drawn] = tables()["horizonlength"].query("encoding == 'nope' and outrep == 'rsqrt'").to_dict("records")
     assert strict == drawn["median"]
     seeds = f"{drawn['low']} to {drawn['high']}"
     for page in ("README.md", "docs/results.md", "docs/findings.md"):

@@ -1,7 +1,5 @@
 """The page that lists all members: every registry is on it, and the pages on encodings agree with it on the hooks."""
 
-import re
-
 import pytest
 
 from experiments.reference_tables import LIST, find_hooks, make_tables
@@ -11,8 +9,6 @@ from synthlab.models.encodings.base import Encoding
 from synthlab.numbers.outrep import OUTREPS
 from synthlab.numbers.tasks import INPUTS, TASKS
 from synthlab.sequences.tasks import TASKS as SEQUENCES
-
-CODE = re.compile(r"`(\w+)(?:\([^`]*\))?`")
 
 
 @pytest.fixture(scope="module")

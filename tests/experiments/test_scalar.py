@@ -41,15 +41,11 @@ def config(*overrides: str) -> ScalarRun:
     return resolve(compose([*to_overrides(QUICK), *overrides]) | {"family": "scalar"})
 
 
-def wasserstein(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    return pairwise(torch.stack([a, b], 1))[0, 1]
-
-
 @given(PAIRS)
 def test_wasserstein_is_the_best_assignment(samples):
     a, b = samples
     best = min((a - double(order)).abs().mean().item() for order in itertools.permutations(b.tolist()))
-    assert wasserstein(a, b).item() == pytest.approx(best, abs=1e-12)
+    assert pairwise(torch.stack([a, b], 1))[0, 1].item() == pytest.approx(best, abs=1e-12)
 
 
 def test_scale_and_offset_do_not_matter():

@@ -1,6 +1,7 @@
 """Studies, from the command line to their figures, tables and claims."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from experiments.long_short_alignment.claims import CLAIMS
 from experiments.long_short_alignment.correlation_claims import check_lead
 from experiments.long_short_alignment.far_tokens import MAPS
 from experiments.long_short_alignment.paper import PAPER
-from experiments.long_short_alignment.run_table import average_losses
+from experiments.long_short_alignment.run_table import average_losses, errors
 from experiments.long_short_alignment.step_costs import STEPS
 from experiments.long_short_alignment.studies import AlignmentStudy
 from support.configs import SMALL, small
@@ -204,3 +205,12 @@ def test_losses_are_means_over_contexts():
     assert found["loss_4x"] == pytest.approx(metrics["loss"][24:32].mean())
     assert found["loss_to_4x"] == pytest.approx(metrics["loss"].mean())
     assert found["accuracy_2x"] == pytest.approx(metrics["accuracy"][8:16].mean())
+
+
+def test_errors_are_means_over_depths():
+    record = execute(small("task=tracking", "evaluation.depths=[0,1]", "evaluation.lengths=[1,4]"))
+    shares = {"accuracy@8@0": 0.5, "accuracy@8@1": 1.0, "accuracy@32@0": 0.25, "accuracy@32@1": 0.25, "needle@8@0": 1.0}
+    shares |= {"tracking@80@0": 0.1, "tracking@32@1": 0.3, "tracking_loss@8@0": 7.0, "needle@8@1": 0.0}
+    found = errors(replace(record, outputs=pd.DataFrame([shares])))
+    wanted = {"recall_error_1x": 0.25, "recall_error_4x": 0.75, "needle_error_1x": 0.5, "tracking_error_4x": 0.7}
+    assert found == pytest.approx(wanted)

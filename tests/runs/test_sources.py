@@ -12,6 +12,7 @@ import synthlab
 from support.configs import QUICK
 from synthlab.analysis.tables import label_series
 from synthlab.errors import InputError
+from synthlab.numbers.outrep.fixed import Identity
 from synthlab.runs.composition import compose, to_overrides
 from synthlab.runs.run import resolve
 from synthlab.runs.sources import hash_source, user_classes
@@ -31,16 +32,6 @@ class Slope(Encoding):
     def bias(self, query, key):
         return SLOPE * (key - query).unsqueeze(-3)
 '''
-MAP = """
-from synthlab import Interval, OutRep
-
-class Half(OutRep):
-    domain = image = Interval(0.0, 1e9)
-    def f(self, x):
-        return x / 2
-    def f_inverse(self, z):
-        return z * 2
-"""
 OPTIMIZER = """
 import torch
 
@@ -48,6 +39,10 @@ class Slow(torch.optim.SGD):
     def __init__(self, parameters, lr):
         super().__init__(parameters, lr * {factor})
 """
+
+
+class Same(Identity):
+    """A map of the user's own."""
 
 
 @pytest.fixture
@@ -119,12 +114,15 @@ def test_an_optimizer_of_ones_own_has_its_source_too(edit):
 
 
 def test_a_class_within_another_member_counts_and_the_labs_own_and_torchs_do_not(edit):
-    edit(CLASS.format(slope=0.1) + MAP)
+    edit(CLASS.format(slope=0.1))
     raw = compose(["encoding=randomized", "encoding@encoding.inner=rope", "outrep=chosen", "task=length"])
     raw["protocol"]["optimizer"] = "torch.optim:RMSprop"
     assert list(user_classes(resolve(raw).model_dump())) == []
     raw["encoding"]["inner"] = {"name": "mine_edited:Slope"}
-    raw["outrep"]["candidates"] = [{"name": "identity", "shift": None}, {"name": "mine_edited:Half", "shift": None}]
+    raw["outrep"]["candidates"] = [
+        {"name": "identity", "shift": None},
+        {"name": f"{__name__}:Same", "shift": None},
+    ]
     assert [place for place, *_ in user_classes(resolve(raw).model_dump())] == ["encoding.inner", "outrep.candidates"]
 
 

@@ -109,11 +109,13 @@ def test_the_formats_of_addition_by_hand(format, prompt, answer):
     assert found[tuple(prompt.split())] == tuple(answer.split())
 
 
-def test_a_mixture_has_its_shares_lengths_and_tests():
-    of = [{"name": "copy", "symbols": 2}, {"name": "reverse", "symbols": 3}]
+MIXTURE = {"name": "mixture", "of": ["copy", "reverse"], "shares": None, "upto": None, "only": None}
 
-    def mixture(shares=None, upto=None, only=None):
-        return TASKS.build({"name": "mixture", "of": of, "shares": shares, "upto": upto, "only": only})
+
+def test_a_mixture_has_its_shares_lengths_and_tests():
+    def mixture(**changed):
+        of = [{"name": "copy", "symbols": 2}, {"name": "reverse", "symbols": 3}]
+        return TASKS.build(MIXTURE | {"of": of} | changed)
 
     def first(problem, length: int) -> Counter:
         assert isinstance(problem, AnswerTask)
@@ -131,20 +133,21 @@ def test_a_mixture_has_its_shares_lengths_and_tests():
 
 
 @pytest.mark.parametrize(
-    ("changed", "line"),
+    ("config", "line"),
     [
-        ({"of": ["copy", "aa_star"]}, "task.of.1=aa_star: must be a task that asks for whole answers"),
-        ({"of": ["copy", "mqar"]}, "task.of.1=mqar: must be a task that asks for whole answers"),
-        ({"of": ["copy", "copi"]}, "task.of.1=copi: unknown, did you mean copy?"),
-        ({"shares": [1.0]}, r"task.shares=\[1.0\]: must have a value for each of 2 tasks"),
-        ({"upto": [1, 2, 3]}, r"task.upto=\[1, 2, 3\]: must have a value for each of 2 tasks"),
-        ({"only": 2}, "task.only=2: must be below the number of tasks, 2"),
+        (MIXTURE | {"of": ["copy", "aa_star"]}, "task.of.1=aa_star: must be a task that asks for whole answers"),
+        (MIXTURE | {"of": ["copy", "mqar"]}, "task.of.1=mqar: must be a task that asks for whole answers"),
+        (MIXTURE | {"of": ["copy", "copi"]}, "task.of.1=copi: unknown, did you mean copy?"),
+        (MIXTURE | {"shares": [1.0]}, r"task.shares=\[1.0\]: must have a value for each of 2 tasks"),
+        (MIXTURE | {"upto": [1, 2, 3]}, r"task.upto=\[1, 2, 3\]: must have a value for each of 2 tasks"),
+        (MIXTURE | {"only": 2}, "task.only=2: must be below the number of tasks, 2"),
+        ({"name": "index_hints", "of": {"name": "sort", "symbols": 5}, "hints": 9}, "task.of=sort: names no places"),
+        ({"name": "without_end", "of": {"name": "aa_star"}}, "task.of=aa_star: "),
     ],
 )
-def test_a_mixture_that_does_not_fit_is_refused(changed, line):
-    settings = {"name": "mixture", "of": ["copy", "reverse"], "shares": None, "upto": None, "only": None}
+def test_tasks_around_others_that_do_not_fit_are_refused(config, line):
     with pytest.raises(InputError, match=f"^{line}"):
-        TASKS.build(settings | changed)
+        TASKS.build(config)
 
 
 def test_index_hints_of_addition_are_its_hinted_format():
@@ -154,11 +157,6 @@ def test_index_hints_of_addition_are_its_hinted_format():
     ours, theirs = (each.batch(lengths, hinted.width(8), torch.Generator().manual_seed(0)) for each in (of, hinted))
     assert all(map(torch.equal, ours, theirs))
     assert (of.chance(4), of.lengths(1, 20)) == (hinted.chance(4), hinted.lengths(1, 20))
-
-
-def test_index_hints_need_a_task_with_places():
-    with pytest.raises(InputError, match="^task.of=sort: names no places"):
-        TASKS.build({"name": "index_hints", "of": {"name": "sort", "symbols": 5}, "hints": 9})
 
 
 def test_carries_go_through_many_digits():
@@ -182,12 +180,9 @@ def test_a_row_by_hand():
     assert batch.scored.int().tolist() == [[0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1, 0, 0, 0, 0]]
 
 
-def without_end(**of):
-    return TASKS.build({"name": "without_end", "of": of})
-
-
 def test_only_the_end_is_not_scored():
-    task, inner = without_end(name="reverse", symbols=2), TASKS.build({"name": "reverse", "symbols": 2})
+    of = {"name": "reverse", "symbols": 2}
+    task, inner = (TASKS.build(each) for each in ({"name": "without_end", "of": of}, of))
     lengths = torch.tensor([1, 3])
     batch, with_end = (each.batch(lengths, each.width(3), torch.Generator().manual_seed(0)) for each in (task, inner))
     assert torch.equal(batch.tokens, with_end.tokens)
@@ -195,8 +190,3 @@ def test_only_the_end_is_not_scored():
     # begin, prompt, separator, answer: what follows the separator is asked for, and what follows the answer is not.
     assert batch.scored.int().tolist() == [[0, 0, 1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1, 1, 0]]
     assert (with_end.scored.int() - batch.scored.int()).tolist() == [[0, 0, 0, 1, 0, 0, 0, 0], [0] * 7 + [1]]
-
-
-def test_a_formal_language_is_refused():
-    with pytest.raises(InputError, match="^task.of=aa_star: "):
-        without_end(name="aa_star")
