@@ -40,10 +40,6 @@ def in_training(seen: list[dict]) -> torch.Tensor:
     return torch.stack([each["position_ids"] for each in seen if each["training"]])
 
 
-def collated(collator, rows: int = 4, length: int = LENGTH) -> torch.Tensor:
-    return collator(labelled(texts(rows, length)))["position_ids"]
-
-
 def logits_by_hand(model, tokens, positions):
     """Under a causal mask of its own, which nothing that Transformers infers from positions changes."""
     length = tokens.shape[1]
@@ -97,7 +93,9 @@ def test_positions_are_those_of_a_loop(model, trainer, workers):
     collator = hf.collator.PositionCollator(RandPos(factor=4), seed=3)
     trainer(model, labelled(texts(12, LENGTH)), collator=collator, dataloader_num_workers=workers).train()
     alone = hf.collator.PositionCollator(RandPos(factor=4), seed=3)
-    expected = torch.stack([collated(alone) for _ in range(6)])  # two epochs of three batches
+    expected = torch.stack(
+        [alone(labelled(texts(4, LENGTH)))["position_ids"] for _ in range(6)]
+    )  # two epochs of three batches
     assert torch.equal(in_training(seen), expected)
 
 

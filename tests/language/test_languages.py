@@ -88,6 +88,5 @@ def test_drawn_tokens_are_as_likely_as_predicted(name):
     ],
 )
 def test_bad_settings_are_refused(name, changes, message):
-    with pytest.raises(InputError, match=message) as refused:
+    with pytest.raises(InputError, match=message):
         TASKS.build(config(name) | changes)
-    assert len(refused.value.lines) == 1
