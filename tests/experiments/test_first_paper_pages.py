@@ -7,15 +7,12 @@ import pandas as pd
 
 from experiments.committed_verdicts import TABLES, read_tables
 from experiments.reference import REFERENCE, ROOT
+from support.pages import says
 
 
 @cache
 def tables() -> dict[str, pd.DataFrame]:
     return read_tables(REFERENCE / "output_alignment" / TABLES)
-
-
-def words(page: str) -> str:
-    return " ".join((ROOT / page).read_text().split())
 
 
 def curve(table: str, series: str, column: str = "median") -> pd.Series:
@@ -42,12 +39,11 @@ def test_each_effect_of_the_paper_s_claims_is_the_committed_one():
 def test_nope_keeps_a_lower_error_of_the_mean_than_alibi_but_not_a_flatter_one():
     nope, alibi = curve("figure1a", "nope"), curve("figure1a", "alibi")
     rises = [each[50] / each[10] for each in (nope, alibi)]
-    assert f"its median rises {rises[0]:.0f} times" in words("docs/results.md")
-    assert f"and ALiBi's {rises[1]:.0f} times" in words("docs/results.md")
+    says("docs/results.md", *(f"{each:.0f} times" for each in rises))
     assert rises[0] > rises[1]
     lower = f"{alibi[50] / nope[50]:.0f} times"
-    assert f"at length 50 the error is {lower} lower than with the next best, ALiBi" in words("README.md")
-    assert f"ALiBi's error is {lower} as large there" in words("docs/results.md")
+    for page in ("README.md", "docs/results.md"):
+        says(page, lower)
     assert min(curve("figure1a", name)[50] for name in ("rope", "learned")) > alibi[50]
 
 
@@ -58,7 +54,6 @@ def test_the_horizon_of_one_over_sqrt_is_given_at_two_tolerances():
     assert strict == drawn["median"]
     seeds = f"{drawn['low']} to {drawn['high']}"
     for page in ("README.md", "docs/results.md", "docs/findings.md"):
-        assert f"up to length {strict}" in words(page)
-        assert f"within 20 % up to {loose}" in words(page)
-        assert seeds in words(page)
-    assert f"within 10 % up to length {mild}" in words("docs/results.md")
+        says(page, f"length {strict}", seeds)
+        says(page, "20 %", str(loose))
+    says("docs/results.md", "10 %", f"length {mild}")
