@@ -32,9 +32,11 @@ def draw(folder: Path) -> Figure | None:
         left, right = figure.subplots(1, 2, width_ratios=[3, 2])
         _draw_runs(left, runs)
         last = grid[grid["last"] == grid["last"].max()]
-        exact = last.pivot(index="arm", columns="seed", values="exact")
+        exact, fit = (last.pivot(index="arm", columns="seed", values=name) for name in ("exact", "fit"))
+        unfit = ~fit.to_numpy(dtype=bool)
         texts = [[f"{100 * value:.0f}" for value in row] for row in exact.to_numpy()]
-        draw_cells(right, exact.to_numpy(), texts, list(exact.index), [f"data {seed}" for seed in exact], "Blues")
+        columns = [f"data {seed}" for seed in exact]
+        draw_cells(right, exact.to_numpy(), texts, list(exact.index), columns, "Blues", hatched=unfit)
         note = f"{note} {GRID.format(first=last['first'].iloc[0], last=last['last'].iloc[0])}"
     add_legend(figure, note)
     return figure

@@ -47,6 +47,8 @@ class OverEncodings(OverModels):
     first outcome.
     """
 
+    labels: Mapping[str, str] = LABELS
+
     def __init__(self, outcomes: Names, predictors: Names):
         self.outcomes, self.predictors = outcomes, predictors
 
@@ -54,8 +56,8 @@ class OverEncodings(OverModels):
         y = self.outcomes[0]
         return {
             f"{task}_{x}": DataPanel(
-                f"{task}: {LABELS.get(x, x)}",
-                Scatter(x, y, {x: LABELS.get(x, x), y: LABELS.get(y, y)}, "encodings"),
+                f"{task}: {self.labels.get(x, x)}",
+                Scatter(x, y, {name: self.labels.get(name, name) for name in (x, y)}, "encodings"),
                 units[["series", "encoding", x, y]].assign(seed=range(len(units))),  # each has several of its own
             )
             for task, units in split_tasks(runs).items()
@@ -84,6 +86,7 @@ class OnTexts(OverEncodings):
 class OnNumbers(OverEncodings):
     """The same for number tasks. ``loss_1x`` is the training loss, relative to the best constant prediction's."""
 
+    labels = LABELS | {TRAINING: "training loss, relative to the best constant's"}
     run_class, reach, fits = Scalar.run_class, Scalar.reach, Scalar.fits
 
     def runs(self, records, names):

@@ -18,10 +18,11 @@ ON_TEXTS = {
     "excess_scaled": "misalignment beyond entropy, relative to the entropy",
 }
 ON_NUMBERS = {"wasserstein": "distance of outputs", "wasserstein_scaled": "distance of outputs in their deviations"}
-OUTCOME = "loss after 3 to 4 training lengths"
+LOSS = "loss after 3 to 4 training lengths"
 ERROR = "relative error at five times the training length"
 INTERVALS = "intervals of 95 % over encodings drawn from a distribution, whichever family of them is left out"
-WHY = "any {} above 0 counts"
+QUANTITY = "Spearman's correlation over encodings, means over seeds, with the"
+ON_TABLE = "our question, on table 1"
 
 
 def _checks(predictors: dict[str, str], outcome: str, other: str | None) -> Callable[[pd.DataFrame], list[Check]]:
@@ -41,24 +42,29 @@ def _checks(predictors: dict[str, str], outcome: str, other: str | None) -> Call
     return check
 
 
-for id, family, outcome, predictors in (
-    ("E", "texts", "loss_4x", ON_TEXTS),
-    ("F", "numbers", "error_5x", ON_NUMBERS),
-):
-    where = "our question, on table 1" if family == "texts" else "our question, on sections 3 and 4"
-    models, failure = ("language models", OUTCOME) if family == "texts" else ("models of one number task", ERROR)
-    quantity = f"Spearman's correlation over encodings, means over seeds, with the {failure}"
-    DRAWN.claim(
-        f"{id}1",
-        where=where,
-        statement=f"(Ours.) Over encodings, the more misaligned {models} are in training, the larger is the {failure}.",
-        quantity=f"{quantity}, of misalignment within the training length, scaled or not; {INTERVALS}",
-        why=WHY.format("correlation"),
-    )(_checks(predictors, outcome, None))
-    DRAWN.claim(
-        f"{id}2",
-        where=where,
-        statement=f"(Ours.) Over encodings, misalignment predicts the {failure} better than the training loss does.",
-        quantity=f"{quantity}, of misalignment, scaled or not, less that of the training loss; {INTERVALS}",
-        why=WHY.format("lead"),
-    )(_checks(predictors, outcome, TRAINING))
+DRAWN.claim(
+    "E1",
+    where=ON_TABLE,
+    statement=f"(Ours.) Over encodings, the more misaligned language models are in training, the larger is the {LOSS}.",
+    quantity=f"{QUANTITY} {LOSS}, of misalignment within the training length, scaled or not; {INTERVALS}",
+    why="any correlation above 0 counts",
+)(_checks(ON_TEXTS, "loss_4x", None))
+
+DRAWN.claim(
+    "E2",
+    where=ON_TABLE,
+    statement=f"(Ours.) Over encodings, misalignment predicts the {LOSS} better than the training loss does.",
+    quantity=f"{QUANTITY} {LOSS}, of misalignment, scaled or not, less that of the training loss; {INTERVALS}",
+    why="any lead above 0 counts",
+)(_checks(ON_TEXTS, "loss_4x", TRAINING))
+
+DRAWN.claim(
+    "F",
+    where="our question, on sections 3 and 4",
+    statement=(
+        "(Ours.) Over encodings, the more misaligned models of one number task are in training, the larger is the "
+        f"{ERROR}."
+    ),
+    quantity=f"{QUANTITY} {ERROR}, of misalignment within the training length, scaled or not; {INTERVALS}",
+    why="any correlation above 0 counts",
+)(_checks(ON_NUMBERS, "error_5x", None))
