@@ -28,7 +28,8 @@ LABELS = {  # of arms, in the order of the picture
 TASKS = ("parity", "even_pairs", "cycle_navigation", "modular_arithmetic")  # also the names of their studies
 NOTE = (
     "Scaled accuracy in % (0: chance) at about so many times the training length, median over seeds. Published: best "
-    "of three runs, to 6.4 times. Hatched: no run here learned the training lengths."
+    "of three runs, to 6.4 times; its Transformer's encoding is not known. Hatched: no run here learned the training "
+    "lengths."
 )
 
 
