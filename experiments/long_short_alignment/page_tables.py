@@ -44,12 +44,14 @@ def make_blocks(runs: Mapping[str, pd.DataFrame]) -> dict[str, Rows]:
         "encodings_correlations": ("encodings_text", tabulate_predictors),
         "coefficient": ("finetune", tabulate_coefficients),
         "compute_changes": ("compute", tabulate_changes),
-        "untrained_losses": ("untrained", tabulate_losses),
-        "methods_losses": ("methods", tabulate_losses),
         "regularized_changes": ("regularized", tabulate_changes),
         "against_cream_changes": ("against_cream", tabulate_changes),
     }
-    return {name: make(runs[study]) for name, (study, make) in makers.items() if study in runs}
+    found = {name: make(runs[study]) for name, (study, make) in makers.items() if study in runs}
+    of_losses = ("untrained", "far_tokens", "methods")
+    if runs.keys() >= {*of_losses}:
+        found["losses"] = tabulate_losses(*(runs[study] for study in of_losses))
+    return found
 
 
 def tabulate_leads(runs: pd.DataFrame) -> Rows:
@@ -143,13 +145,19 @@ def tabulate_changes(runs: pd.DataFrame) -> Rows:
     return [{told: pair[key]} | {about: found[name][pair] for name, about in CHANGES.items()} for pair in losses]
 
 
-def tabulate_losses(runs: pd.DataFrame) -> Rows:
-    """Return the loss of each arm within N tokens, and after 3N to 4N and 7N to 8N, median over seeds."""
+def tabulate_losses(untrained: pd.DataFrame, far_tokens: pd.DataFrame, methods: pd.DataFrame) -> Rows:
+    """Return the loss of each method within N tokens, and after 3N to 4N and 7N to 8N, median over seeds.
+
+    The last N tokens are read by the same models, so only the seeds of ``untrained`` count.
+    """
+    is_last = far_tokens["arm"].eq("last N tokens") & far_tokens["task"].eq("text")
+    last = far_tokens[is_last & far_tokens["seed"].isin(untrained["seed"])].assign(arm="RoPE, last N tokens")
     columns = {"loss_1x": "to N", "loss_4x": "3N to 4N", "loss_8x": "7N to 8N"}
-    medians = runs.groupby("arm", sort=False)[list(columns)].median().sort_values("loss_8x", ascending=False)
+    rows = pd.concat([untrained, last, methods], keys=["no", "no", "yes"], names=["trained"])
+    medians = rows.groupby(["arm", "trained"])[list(columns)].median().sort_values("loss_8x")
     return [
-        {"loss, nats": str(arm)} | {told: f"{row[name]:.3f}" for name, told in columns.items()}
-        for arm, row in medians.iterrows()
+        {"loss, nats": arm, "trained further": trained} | {told: f"{row[name]:.3f}" for name, told in columns.items()}
+        for (arm, trained), row in medians.iterrows()
     ]
 
 
