@@ -33,21 +33,21 @@ def test_committed_claims(name: str):
 def copied(tmp_path: Path) -> Path:
     """A folder with the tables of one small study, and those of one that no config names."""
     for file in (CLAIMS, RUNS):
-        table = read_tables(REFERENCE / "long_short_alignment" / file)["within"]
-        write_tables(tmp_path / file, {"within": table, "elsewhere": table})
+        table = read_tables(REFERENCE / "long_short_alignment" / file)["distance"]
+        write_tables(tmp_path / file, {"distance": table, "elsewhere": table})
     return tmp_path
 
 
 def test_studies_that_cannot_be_judged_are_left_out(copied):
-    assert list(rejudge(PAPER, copied)) == ["within"]
-    write_tables(copied / CLAIMS, {"within": read_tables(copied / CLAIMS)["within"].assign(diverged=1)})
+    assert list(rejudge(PAPER, copied)) == ["distance"]
+    write_tables(copied / CLAIMS, {"distance": read_tables(copied / CLAIMS)["distance"].assign(diverged=1)})
     assert rejudge(PAPER, copied) == {}
 
 
 def test_other_tables_give_other_verdicts(copied):
-    runs = read_tables(copied / RUNS)["within"]
-    worse = runs.assign(loss_1x=runs["loss_1x"].where(runs["baseline"], runs["loss_1x"] + 1))
-    write_tables(copied / RUNS, {"within": worse})
+    runs = read_tables(copied / RUNS)["distance"]
+    worse = runs.assign(loss_4x=runs["loss_4x"].where(runs["baseline"], runs["loss_4x"] + 1))
+    write_tables(copied / RUNS, {"distance": worse})
     (found,) = rejudge(PAPER, copied).values()
     assert set(found["verdict"]) == {"fails"}
     assert (found["median"] > 0.9).all()
