@@ -70,7 +70,8 @@ def draw_untrained(axes: "Axes") -> None:
     axes.plot([0.5, 1.5, 3.5, 7.5], means, "o:", color="black", lw=1.2, ms=4, zorder=3)
     axes.text(7.5, 1.56, "RoPE, last N tokens", ha="right", va="top")
     axes.text(longest + 0.12, 1.71, "Self-Extend, ReRoPE,\nleaky ReRoPE, dual chunk", color=BLUE, va="center")
-    axes.set(xlabel="tokens before the predicted one, in multiples of N", ylabel="loss, nats", xlim=(0, longest), ylim=(1.4, None))
+    axes.set(xlabel="tokens before the predicted one, in multiples of N", ylabel="loss, nats")
+    axes.set(xlim=(0, longest), ylim=(1.4, None))
     axes.set_title("Four maps of positions keep the loss flat without training", loc="left")
 
 
