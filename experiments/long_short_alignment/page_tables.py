@@ -154,11 +154,10 @@ def tabulate_losses(untrained: pd.DataFrame, far_tokens: pd.DataFrame, methods: 
     last = far_tokens[is_last & far_tokens["seed"].isin(untrained["seed"])].assign(arm="RoPE, last N tokens")
     columns = {"loss_1x": "to N", "loss_4x": "3N to 4N", "loss_8x": "7N to 8N"}
     rows = pd.concat([untrained, last, methods], keys=["no", "no", "yes"], names=["trained"])
-    medians = rows.groupby(["arm", "trained"])[list(columns)].median().sort_values("loss_8x")
-    return [
-        {"loss, nats": arm, "trained further": trained} | {told: f"{row[name]:.3f}" for name, told in columns.items()}
-        for (arm, trained), row in medians.iterrows()
-    ]
+    medians = rows.groupby(["arm", "trained"])[list(columns)].median().sort_values("loss_8x").reset_index()
+    shown = medians.assign(**{name: medians[name].map("{:.3f}".format) for name in columns})
+    names = {"arm": "loss, nats", "trained": "trained further", **columns}
+    return [dict(zip(names.values(), row, strict=True)) for row in shown[list(names)].itertuples(index=False)]
 
 
 def format_change(name: str, values: Iterable[float]) -> list[str]:
