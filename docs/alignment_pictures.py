@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from experiments.committed_verdicts import RUNS, TABLES, read_tables
+from experiments.long_short_alignment.page_tables import select_last_tokens
 from synthlab.styles import BLUE, GREY, NOTE_GREY, RC, RED
 
 if TYPE_CHECKING:
@@ -64,9 +65,10 @@ def draw_untrained(axes: "Axes") -> None:
         if series not in MAPS:
             height = means["median"].iloc[-1] + APART.get(str(series), 0)
             axes.text(longest + 0.12, height, str(series), color=colour, va="center")
-    last = read_tables(COMMITTED / RUNS)["far_tokens"]
-    last = last[last["arm"].eq("last N tokens") & last["task"].eq("text") & last["seed"].lt(3)]  # the same models
-    means = last[["loss_1x", "loss_2x", "loss_4x", "loss_8x"]].median()
+    runs = read_tables(COMMITTED / RUNS)
+    means = select_last_tokens(runs["untrained"], runs["far_tokens"])[
+        ["loss_1x", "loss_2x", "loss_4x", "loss_8x"]
+    ].median()
     axes.plot([0.5, 1.5, 3.5, 7.5], means, "o:", color="black", lw=1.2, ms=4, zorder=3)
     axes.text(7.5, 1.56, "RoPE, last N tokens", ha="right", va="top")
     axes.text(longest + 0.12, 1.71, "Self-Extend, ReRoPE,\nleaky ReRoPE, dual chunk", color=BLUE, va="center")

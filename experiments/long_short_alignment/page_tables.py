@@ -146,18 +146,20 @@ def tabulate_changes(runs: pd.DataFrame) -> Rows:
 
 
 def tabulate_losses(untrained: pd.DataFrame, far_tokens: pd.DataFrame, methods: pd.DataFrame) -> Rows:
-    """Return the loss of each method within N tokens, and after 3N to 4N and 7N to 8N, median over seeds.
-
-    The last N tokens are read by the same models, so only the seeds of ``untrained`` count.
-    """
-    is_last = far_tokens["arm"].eq("last N tokens") & far_tokens["task"].eq("text")
-    last = far_tokens[is_last & far_tokens["seed"].isin(untrained["seed"])].assign(arm="RoPE, last N tokens")
+    """Return the loss of each method within N tokens, and after 3N to 4N and 7N to 8N, median over seeds."""
+    last = select_last_tokens(untrained, far_tokens).assign(arm="RoPE, last N tokens")
     columns = {"loss_1x": "to N", "loss_4x": "3N to 4N", "loss_8x": "7N to 8N"}
     rows = pd.concat([untrained, last, methods], keys=["no", "no", "yes"], names=["trained"])
     medians = rows.groupby(["arm", "trained"])[list(columns)].median().sort_values("loss_8x").reset_index()
     shown = medians.assign(**{name: medians[name].map("{:.3f}".format) for name in columns})
     names = {"arm": "loss, nats", "trained": "trained further", **columns}
     return [dict(zip(names.values(), row, strict=True)) for row in shown[list(names)].itertuples(index=False)]
+
+
+def select_last_tokens(untrained: pd.DataFrame, far_tokens: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs in which the models of ``untrained``, which are those of its seeds, read the last N tokens."""
+    is_last = far_tokens["arm"].eq("last N tokens") & far_tokens["task"].eq("text")
+    return far_tokens[is_last & far_tokens["seed"].isin(untrained["seed"])]
 
 
 def format_change(name: str, values: Iterable[float]) -> list[str]:
