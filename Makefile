@@ -90,7 +90,7 @@ test-slow: $(EXTRAS_READY)
 
 # One after the other: they watch the clock.
 test-browser: $(BROWSER_READY) docs
-	@$(BIN)/python -m pytest -m browser tests/classroom tests/docs $(ARGS)
+	@$(BIN)/python -m pytest -m browser tests/classroom tests/docs tests/experiments/test_atlas.py $(ARGS)
 
 screenshots: $(BROWSER_READY)
 	@PYTHONPATH=tests $(BIN)/python tests/classroom/screenshots.py

@@ -93,7 +93,7 @@ def keep_all(results: Path) -> None:
         for name in papers():
             keep(folder / name / "figures", REFERENCE / name)
     keep(results / "theory", REFERENCE / "theory")
-    write_tables(atlas.COMMITTED, tabulate_recorded(Store(results)))
+    atlas.keep_cells(tabulate_recorded(Store(results)))
 
 
 def _needs_records(name: str, table: pd.DataFrame) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.atlas.scores import TIMES, summarize
-from experiments.committed_verdicts import RUNS, read_tables
+from experiments.committed_verdicts import RUNS, read_tables, write_tables
 from synthlab.analysis.series import plain_label
 from synthlab.errors import InputError
 from synthlab.studies.intervals import median_interval
@@ -16,6 +16,7 @@ from synthlab.studies.pages import template
 
 COMMITTED = Path(__file__).with_name(RUNS)
 HORIZON = "horizon"
+KINDS = ("encoding", "mixer", "map")  # of rows, in the order of the page
 
 
 def make_page(tables: Mapping[str, pd.DataFrame]) -> str:
@@ -26,19 +27,35 @@ def make_page(tables: Mapping[str, pd.DataFrame]) -> str:
     own = pd.concat(tables.values(), ignore_index=True).assign(here=True) if tables else pd.DataFrame()
     overrides = next(filter(None, own["overrides"].unique()), "") if len(own) else ""
     known = pd.concat([pd.DataFrame(), *read_tables(COMMITTED).values()]).assign(here=False)
-    runs = own if overrides else pd.concat([own, known], ignore_index=True)
+    runs = own if overrides else replace_cells(known, own)
     if runs.empty:
         raise InputError("atlas: no row is recorded; synthlab study atlas trains all, synthlab atlas ROW one")
-    # Of a cell that both have, the runs here are shown.
-    runs = runs[runs["here"] == runs.groupby(["task", "arm"])["here"].transform("any")]
+    order = {kind: place for place, kind in enumerate(KINDS)}
+    runs = runs.sort_values(["here", "kind"], key=lambda of: of.map(order | {True: -2, False: -1}), kind="stable")
     curves = dict(iter(summarize(runs).groupby(["task", "arm"], sort=False)))
     return template("experiments.atlas", "atlas.html.j2", markup=True).render(
         cells=[_cell(of, curves[key]) for key, of in runs.groupby(["task", "arm"], sort=False)],
         times=TIMES,
         overrides=overrides,
         runs=runs["run"].nunique(),
-        seeds=" or ".join(map(str, sorted(runs["runs"].unique()))),
+        seeds=" or ".join(map(str, sorted(runs["runs"].astype(int).unique()))),
     )
+
+
+def replace_cells(known: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs of ``own``, and those ``known`` of other cells; a cell is a task and an arm."""
+    runs = pd.concat([own.assign(first=True), known.assign(first=False)], ignore_index=True)
+    return runs[runs["first"] == runs.groupby(["task", "arm"])["first"].transform("any")].drop(columns="first")
+
+
+def keep_cells(tables: Mapping[str, pd.DataFrame]) -> None:
+    """Add the tables ``runs`` of studies to the committed ones, in place of the runs of the same cells there."""
+    known = read_tables(COMMITTED)
+    for name, own in tables.items():
+        runs = replace_cells(known.get(name, own[:0]), own)
+        order = dict.fromkeys((*known.get(name, own)["arm"], *own["arm"]))  # new rows come last
+        known[name] = runs.sort_values("arm", key=lambda arms: arms.map([*order].index), kind="stable")
+    write_tables(COMMITTED, known)
 
 
 def _cell(runs: pd.DataFrame, curve: pd.DataFrame) -> dict[str, Any]:
@@ -50,7 +67,7 @@ def _cell(runs: pd.DataFrame, curve: pd.DataFrame) -> dict[str, Any]:
     return {
         "arm": str(first["arm"]),
         "label": plain_label(str(first["arm"])),
-        **{key: str(first[key]) for key in ("task", "family", "kind")},
+        **{key: str(first[key]) for key in ("task", "family", "kind", "command")},
         "here": bool(first["here"]),
         "length": int(first["train_length"]),
         "fit": int(once["fit"].sum()),

@@ -1,5 +1,6 @@
 """The atlas in the form of studies, which are the files of ``conf/study/atlas/``."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,17 +19,19 @@ from synthlab.cli.studies import read_studies
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS, Encoding
 from synthlab.models.mixers import MIXERS, Mixer
+from synthlab.runs.composition import to_overrides
 from synthlab.runs.registry import STRICT, find_class
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
 from synthlab.studies.evidence import describe_left_out
-from synthlab.studies.grids import Grid
+from synthlab.studies.grids import Cell, Grid
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.report import About
 from synthlab.studies.study import Paper, Plan, Results, Study
 from synthlab.studies.verdicts import Claims
 
 SHOWN = 2  # times the training length, in the picture
+FILES = ("default", "further")  # of conf/study/atlas/
 LEAST_FIT = 0.5  # the least share of runs that fit, below which a cell says nothing of what they learned
 
 
@@ -88,13 +91,25 @@ class Atlas(Study):
         for key, cells in plan.cells.items():
             rows = [
                 score_runs(cell.find_best(records)[1], self.tasks[key].fit).assign(
-                    task=key, arm=cell.arm, kind=kind_of(self.arms[cell.arm]), runs=cell.seeds
+                    task=key,
+                    arm=cell.arm,
+                    kind=kind_of(self.arms[cell.arm]),
+                    runs=cell.seeds,
+                    command=self.command(key, cell),
                 )
                 for cell in cells
             ]
             found[key] = pd.concat([pd.DataFrame(), *(of for of in rows if len(of))], ignore_index=True)
         self.check_finished(plan, found)
         return found
+
+    def command(self, key: str, cell: Cell) -> str:
+        """Return the command that trains the runs of a cell of the task ``key``, without those of the command line."""
+        of_task = self.tasks[key].fixed  # named first, and taken before those of all tasks
+        settings = to_overrides(of_task | self.fixed | of_task | self.arms[cell.arm])
+        seeds = [config.seed for config in cell.configs]
+        first = f"{seeds[0]}," if seeds[0] else ""
+        return shlex.join(["synthlab", "sweep", *settings, f"seed=range({first}{seeds[-1] + 1})"])
 
     def results(self, plan, records, evidence):
         runs = join(plan, evidence)
@@ -111,8 +126,10 @@ def join(plan: Plan, evidence: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def kind_of(arm: Mapping[str, Any]) -> str:
-    """Return ``encoding`` for an arm that sets nothing of the model, else ``mixer``."""
-    return "mixer" if any(key.startswith("model") for key in arm) else "encoding"
+    """Return ``mixer`` for an arm that sets something of the model, ``map`` for one with a map, else ``encoding``."""
+    if any(key.startswith("model") for key in arm):
+        return "mixer"
+    return "map" if "outrep" in arm else "encoding"
 
 
 ABOUT = About(
@@ -125,10 +142,15 @@ ABOUT = About(
 ATLAS = Paper("atlas", ABOUT, Atlas, Claims(), page=make_page)
 
 
+def all_studies() -> dict[str, Study]:
+    """Return the studies of all files, by name, without the quick one."""
+    return ATLAS.studies({name: spec for file in FILES for name, spec in read_studies(ATLAS.name, file).items()})
+
+
 def tabulate_recorded(store: Store) -> dict[str, pd.DataFrame]:
     """Return the table ``runs`` of each study, with those cells of which ``store`` has all runs."""
     tables = {}
-    for name, study in ATLAS.studies(read_studies(ATLAS.name, "default")).items():
+    for name, study in all_studies().items():
         plan = study.plan(name, Overrides())
         recorded = store.recorded({config.id for config in plan.configs})
         whole = {

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from experiments.atlas import page
 from experiments.atlas.scores import score_runs, summarize
-from experiments.atlas.study import ATLAS
+from experiments.atlas.study import ATLAS, all_studies
 from experiments.committed_verdicts import RUNS, read_tables, write_tables
 from experiments.reference import ROOT
 from support.browser import open_chromium
@@ -22,7 +23,8 @@ from synthlab.storage.records import Record
 from synthlab.storage.store import Store
 from synthlab.studies.overrides import Overrides
 
-STUDIES = studies(ATLAS)
+ROWS = studies(ATLAS)  # all on each task
+STUDIES = all_studies()
 TINY = {"model.width=8", "model.heads=2", "train_length=2"}
 
 
@@ -72,7 +74,7 @@ def curves(task: str, arm: str, skill: float, fit: int = 5, **others: object) ->
     rows = [
         {"task": task, "arm": arm, "kind": "encoding", "runs": 5, "family": "sequences", "train_length": 10}
         | {"seed": seed, "run": f"{task} {arm} {seed}", "fit": seed < fit, "horizon": 1.0, "overrides": ""}
-        | {"times": times / 4, "skill": skill + 0.01 * seed}
+        | {"times": times / 4, "skill": skill + 0.01 * seed, "command": f"synthlab sweep task={task} encoding={arm}"}
         | others
         for seed in range(5)
         for times in range(1, 21)
@@ -127,6 +129,22 @@ def test_the_page_shows_new_rows_beside_the_committed_ones():
     assert "protocol.steps=10" in other
 
 
+@pytest.mark.usefixtures("committed")
+def test_kept_rows_replace_the_same_cells_and_follow_the_others():
+    page.keep_cells({"sequences": pd.concat([curves("copy", "mine:Fire", 0.3), curves("copy", "rope", 0.4)])})
+    (kept,) = read_tables(page.COMMITTED).values()
+    assert kept.groupby("arm", sort=False)["skill"].min().to_dict() == {"rope": 0.4, "nope": 0.2, "mine:Fire": 0.3}
+
+
+def test_a_command_trains_the_runs_of_its_cell():
+    for name, study in STUDIES.items():
+        key, cells = next(iter(study.plan(name, Overrides(), 2, 3).cells.items()))
+        for cell in cells:
+            _, _, *words, seeds = shlex.split(study.command(key, cell))
+            assert seeds == "seed=range(3,5)"
+            assert resolve(compose([*words, "seed=4"])).id == cell.configs[1].id
+
+
 def test_the_committed_page_is_that_of_the_committed_runs():
     assert (ROOT / "docs" / "atlas.html").read_text() == page.make_page({})
 
@@ -139,7 +157,7 @@ def test_committed_runs_are_those_of_the_studies():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("name", ROWS)
 def test_rows_have_about_as_many_parameters_as_nope(name):
     sizes = {}
     for cell in next(iter(STUDIES[name].grids.values())).cells(name, Overrides(), range(1)):
@@ -233,7 +251,7 @@ def test_an_unknown_row_is_refused_in_one_line(invoke):
 def test_the_page_filters_sorts_and_opens_curves(tmp_path, monkeypatch):
     monkeypatch.setattr(page, "COMMITTED", tmp_path / RUNS)
     numbers = curves("length", "rope", 0.9, family="numbers", horizon=2.0)
-    recurrent = curves("copy", "gru", -0.3, kind="mixer")
+    recurrent = curves("copy", "gru", -0.3, kind="mixer", horizon=5.0)
     rows = [numbers, curves("copy", "rope", 0.1, fit=2), curves("copy", "nope", 0.5), recurrent]
     (tmp_path / "page.html").write_text(page.make_page({"sequences": pd.concat(rows)}))
     with open_chromium() as browser:
@@ -259,4 +277,9 @@ def test_the_page_filters_sorts_and_opens_curves(tmp_path, monkeypatch):
         tab.select_option("select", "horizon")
         assert shown() == [["NoPE", "1.0"]]
         assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+        tab.select_option("#board select", "copy")  # of RoPE too few runs fit
+        assert [row.locator("td").all_inner_texts() for row in tab.locator("#leaders tbody tr").all()] == [
+            ["1", "gru", "50+ [50+, 50+]", "5 of 5", "synthlab sweep task=copy encoding=gru"],
+            ["2", "NoPE", "10 [10, 10]", "5 of 5", "synthlab sweep task=copy encoding=nope"],
+        ]
         assert said == []
