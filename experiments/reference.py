@@ -139,10 +139,9 @@ def _count(about: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "all": len(rows),
         **{word: words[word] for word in ("holds", "fails", "refuted")},
         "counts": words[NO_WORD] - len(few),
-        "under five seeds": len(few),
-        "not tested": words["not tested"],
+        "not judged": len(few) + words["not tested"],  # under five seeds, or too few runs that fit
         "checks tested": sum(answers[answer] for answer in ("holds", "fails", "undecided")),
-        "of these undecided": answers["undecided"],
+        "undecided": answers["undecided"],
     }
 
 
