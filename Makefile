@@ -9,7 +9,7 @@
 #   make screenshots        the picture of the classroom in docs/classroom.md
 #   make docs               the documentation as a site that needs no network: site/index.html
 #   make bench              how fast the lab is on this machine, and against what; make bench ARGS=gpu, on its GPU
-#   make reference          train the committed reference run (8 hours on 2 cores); make reference-list says how long here;
+#   make reference          train the committed reference run (half a day on 2 cores); make reference-list says how long here;
 #                           make readme renews its tables
 #   make figures ARGS="seeds=20 results=/tmp/other"
 
