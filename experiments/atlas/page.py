@@ -27,11 +27,11 @@ def make_page(tables: Mapping[str, pd.DataFrame]) -> str:
     own = pd.concat(tables.values(), ignore_index=True).assign(here=True) if tables else pd.DataFrame()
     overrides = next(filter(None, own["overrides"].unique()), "") if len(own) else ""
     known = pd.concat([pd.DataFrame(), *read_tables(COMMITTED).values()]).assign(here=False)
-    runs = own if overrides else replace_cells(known, own)
-    if runs.empty:
+    if own.empty and known.empty:
         raise InputError("atlas: no row is recorded; synthlab study atlas trains all, synthlab atlas ROW one")
-    order = {kind: place for place, kind in enumerate(KINDS)}
-    runs = runs.sort_values(["here", "kind"], key=lambda of: of.map(order | {True: -2, False: -1}), kind="stable")
+    runs = own if overrides else replace_cells(known, own)
+    runs = runs.sort_values("kind", key=lambda kinds: kinds.map(KINDS.index), kind="stable")
+    runs = runs.sort_values("here", ascending=False, kind="stable")
     curves = dict(iter(summarize(runs).groupby(["task", "arm"], sort=False)))
     return template("experiments.atlas", "atlas.html.j2", markup=True).render(
         cells=[_cell(of, curves[key]) for key, of in runs.groupby(["task", "arm"], sort=False)],
@@ -52,9 +52,11 @@ def keep_cells(tables: Mapping[str, pd.DataFrame]) -> None:
     """Add the tables ``runs`` of studies to the committed ones, in place of the runs of the same cells there."""
     known = read_tables(COMMITTED)
     for name, own in tables.items():
-        runs = replace_cells(known.get(name, own[:0]), own)
-        order = dict.fromkeys((*known.get(name, own)["arm"], *own["arm"]))  # new rows come last
-        known[name] = runs.sort_values("arm", key=lambda arms: arms.map([*order].index), kind="stable")
+        before = known.get(name, own[:0])
+        order = [*dict.fromkeys([*before["arm"], *own["arm"]])]  # new rows come last
+        known[name] = replace_cells(before, own).sort_values(
+            "arm", key=lambda arms: arms.map(order.index), kind="stable"
+        )
     write_tables(COMMITTED, known)
 
 

@@ -17,6 +17,7 @@ from experiments.reference import ROOT
 from support.browser import open_chromium
 from support.figures import studies
 from support.hasty import hastily
+from synthlab.errors import InputError
 from synthlab.runs.composition import compose
 from synthlab.runs.run import resolve
 from synthlab.storage.records import Record
@@ -134,6 +135,12 @@ def test_kept_rows_replace_the_same_cells_and_follow_the_others():
     page.keep_cells({"sequences": pd.concat([curves("copy", "mine:Fire", 0.3), curves("copy", "rope", 0.4)])})
     (kept,) = read_tables(page.COMMITTED).values()
     assert kept.groupby("arm", sort=False)["skill"].min().to_dict() == {"rope": 0.4, "nope": 0.2, "mine:Fire": 0.3}
+
+
+def test_a_page_without_any_row_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(page, "COMMITTED", tmp_path / RUNS)
+    with pytest.raises(InputError, match="no row is recorded"):
+        page.make_page({})
 
 
 def test_a_command_trains_the_runs_of_its_cell():
