@@ -51,6 +51,12 @@ def test_parity_as_published_and_otherwise():
     assert judged("improve", {"delta": LEARNED, "delta negative": UNFIT}).word == "not tested"
 
 
+def test_fewer_right_than_by_guessing_is_no_less_than_guessing():
+    guessing = runs({"delta": LEARNED, "delta negative": LEARNED})
+    guessing.loc[(guessing["arm"] == "delta") & (guessing["first"] > 10), "exact"] = 0.3
+    assert judge_on(CLAIMS, "improve", guessing).word == "fails"
+
+
 def test_recurrent_networks_and_transformers():
     transformers = dict.fromkeys(("nope", "rope", "alibi", "fox"), LEARNED)
     assert judged("regular", {"lstm": SOLVED, "gru": SOLVED} | transformers).word == "holds"

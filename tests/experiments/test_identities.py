@@ -16,7 +16,6 @@ import pytest
 from experiments.reference_runs import list_entries
 from synthlab.runs.run import Run, config_of, resolve
 
-
 FILE = Path(__file__).with_name("reference_runs.jsonl.xz")
 
 
