@@ -138,7 +138,7 @@ def _count(about: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "claims of": about,
         "all": len(rows),
         **{word: words[word] for word in ("holds", "fails", "refuted")},
-        "counts": words[NO_WORD] - len(few),
+        "open": words[NO_WORD] - len(few),
         "not judged": len(few) + words["not tested"],  # under five seeds, or too few runs that fit
         "checks tested": sum(answers[answer] for answer in ("holds", "fails", "undecided")),
         "undecided": answers["undecided"],
