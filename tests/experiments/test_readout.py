@@ -73,12 +73,12 @@ def test_packed_rows_answer_as_each_prefix_alone(raised):
 
 
 @cache
-def blank_record(p: float, q: float, seed: int) -> Record:
+def blank_record(p: float, q: float, seed: int, raised: str = "bos") -> Record:
     outrep = {"name": "power", "p": p, "shift": 0.0}
-    return record(seed, outrep=outrep, encoding=member(q, "bos"), test_length=20)
+    return record(seed, outrep=outrep, encoding=member(q, raised), test_length=20)
 
 
-def made(best: float, q: float, seeds=3, loss=1e-9) -> dict[str, list]:
+def made(best: float, q: float, seeds=3, loss=1e-9, raised="bos") -> dict[str, list]:
     """A series for each power, whose error at every length is exp of a parabola in log(-p) with its least at
     ``best``, times a factor for each seed."""
     series = {}
@@ -86,7 +86,7 @@ def made(best: float, q: float, seeds=3, loss=1e-9) -> dict[str, list]:
         error = 1e-3 * np.exp(2 * np.log(p / best) ** 2)
         runs = []
         for seed in range(seeds):
-            blank = blank_record(p, q, seed)
+            blank = blank_record(p, q, seed, raised)
             metrics = blank.metrics.assign(mse=error * (1 + seed), clipped=0.0, relative_error=0.01)
             training = pd.DataFrame({"step": [10, 20], "loss": [1.0, loss]})
             runs.append(replace(blank, metrics=metrics, training=training))
@@ -109,6 +109,16 @@ def verdicts(*series: dict[str, list]) -> dict[str, str]:
     """The word on each claim."""
     claim_data = ClaimData(list(CLAIMS), evidence_of(**{name: runs for each in series for name, runs in each.items()}))
     return {verdict.claim.id: verdict.word for verdict in judge(CLAIMS.values(), "readout", [claim_data])}
+
+
+def test_models_whose_logits_are_not_raised_are_checked_once():
+    def checked(raised: str) -> list[str]:
+        series = {name: runs for q in (0.5, 1.0, 2.0) for name, runs in made(-q, q, raised=raised).items()}
+        (verdict,) = judge(CLAIMS.values(), "readout", [ClaimData(list(CLAIMS), evidence_of(**series))])
+        return [check.what for check in verdict.checks]
+
+    assert [len(checked(raised)) for raised in ("bos", "both")] == [3, 2]
+    assert not any("q = 1:" in name for name in checked("both"))
 
 
 def test_the_account_and_what_is_none():
