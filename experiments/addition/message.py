@@ -11,12 +11,10 @@ from experiments.messages import new_figure
 from synthlab.analysis.plotting import add_legend, draw_cells
 
 NOTE = (
-    "Share of right sums in %, trained on 1 to {trained} digits: median of five runs, least and greatest in brackets. "
-    "Hatched: fewer than half have learned the training lengths."
+    "Share of right sums in %, trained on 1 to {trained} digits: median of five runs, least and greatest. Hatched: "
+    "fewer than half fit."
 )
-GRID = (
-    "Right: coupled positions, sums of {first:g} to {last:g} digits, each cell a run. Hatched: it has not learned them."
-)
+GRID = "Right: coupled positions, sums of {first:g} to {last:g} digits, each cell a run. Hatched: it does not fit."
 LABELS = {  # of arms, in the order of the picture
     "coupled": "coupled",
     "coupled, cyclic": "coupled, cyclic",
