@@ -45,7 +45,7 @@ TITLES = {
     "output_alignment": "[Output Alignment](results.md#which-claims-hold)",
     "long_short_alignment": "[Long-Short Alignment](alignment_results.md)",
     "addition": "[Cho et al., McLeish et al., Zhou et al.](papers.md#addition-cho-et-al-2024)",
-    "decidable": "[Yang et al.](papers.md#which-regular-languages-generalize-yang-et-al-2026)",
+    "decidable": "[Yang et al. (2026)](papers.md#which-regular-languages-generalize-yang-et-al-2026)",
     "crasp": "[Huang et al.](papers.md#which-tasks-generalize-huang-et-al-2025)",
     "nope": "[Kazemnejad et al.](papers.md#which-encodings-generalize-kazemnejad-et-al-2023)",
     "eigenvalues": "[Grazzi et al.](papers.md#negative-eigenvalues-grazzi-et-al-2025)",
