@@ -6,14 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import (
-    BaseModel,
-    Field,
-    PositiveFloat,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-    model_validator,
-)
+from pydantic import BaseModel, Field, PositiveFloat, model_validator
 
 from synthlab.errors import InputError, UnknownFamily, format_error
 from synthlab.runs.registry import MISSING_MESSAGE, STRICT, Registry, describe_unknown, validate
@@ -64,15 +57,15 @@ class Settings(BaseModel):
     model_config = STRICT
     ORDER: ClassVar[tuple[str, ...]] = ()  # the fields in the order of records and tables, if that is not as declared
 
-    @model_serializer(mode="wrap")
-    def _drop_defaults(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        fields, values = type(self).model_fields, serialize(self)
-        return {
-            key: values[key]
-            for key in dict.fromkeys((*self.ORDER, *fields))
-            if key in values
-            and (key == "family" or fields[key].is_required() or getattr(self, key) != fields[key].default)
-        }
+    def model_dump(self, **how: Any) -> dict[str, Any]:
+        """Return plain values; those at their default are left out."""
+        # In Python: pydantic turns Ctrl-C in a serializer of ours into an error.
+        fields, dumped, kept = type(self).model_fields, super().model_dump(**how), dict[str, Any]()
+        for key in dict.fromkeys((*self.ORDER, *fields)):
+            value = getattr(self, key)
+            if key in dumped and (key == "family" or fields[key].is_required() or value != fields[key].default):
+                kept[key] = value.model_dump() if isinstance(value, Settings) else dumped[key]
+        return kept
 
 
 class Protocol(Settings):

@@ -6,6 +6,7 @@ row in a batch, for one, is rounded differently. So each shape that fills vector
 training steps; runs of other shapes train alone. Evaluation takes one model at a time. See ``optimizers.ALIGNMENT``.
 """
 
+import json
 import platform
 import time
 from collections import defaultdict
@@ -113,7 +114,7 @@ def _plan_tests(configs: Sequence[Run], indices: Sequence[int], device: str) -> 
         return [[index] for index in indices]
     same: dict[str, list[int]] = defaultdict(list)
     for index in indices:
-        same[configs[index].model_dump_json(exclude={*configs[index].SEEDS, "protocol"})].append(index)
+        same[json.dumps(configs[index].model_dump(exclude={*configs[index].SEEDS, "protocol"}))].append(index)
     size = max(1, min(TEST_MODELS, TEST_LOGITS // configs[0].test_length ** 2))
     return [part[first : first + size] for part in same.values() for first in range(0, len(part), size)]
 

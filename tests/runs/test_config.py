@@ -80,6 +80,21 @@ def test_equal_settings_are_one_run(one, other):
     assert resolve(compose(one)).id == resolve(compose(other)).id
 
 
+class Interrupting(float):
+    """A number during whose comparison the user presses Ctrl-C."""
+
+    def __ne__(self, other):
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("of", [lambda run: run.protocol, lambda run: run], ids=["protocol", "run"])
+def test_ctrl_c_while_settings_are_dumped_stays_one(of):
+    run = resolve(CONFIG)
+    run = run.model_copy(update={"protocol": run.protocol.model_copy(update={"weight_decay": Interrupting()})})
+    with pytest.raises(KeyboardInterrupt):
+        of(run).model_dump()
+
+
 def test_python_values_become_overrides():
     nested = {"task": "sum", "model": {"width": 64}}
     dotted = {"outrep.shift": None, "protocol.lr": 1e-3, "encoding": "my.own:Class"}

@@ -71,7 +71,7 @@ def test_an_interrupted_command_goes_on_where_it_was(tmp_path, command, how, req
         os.killpg(process.pid, signal.SIGINT if how == "ctrl-c" else signal.SIGKILL)
     _, errors = process.communicate(timeout=60)
     if how == "ctrl-c":
-        assert process.returncode == 130
+        assert process.returncode == 130, errors
         assert "interrupted: finished runs are kept" in errors
         assert "Traceback" not in errors
     wait_for(lambda: not alive_in_session(process.pid))  # no worker outlives its parent for long
