@@ -119,15 +119,17 @@ def blocks() -> dict[str, list[dict[str, Any]]]:
 def count_verdicts() -> list[dict[str, Any]]:
     """Return how many claims of each paper, and of the lab's own, have which word, and how many checks which answer."""
     counts: dict[str, list[dict[str, Any]]] = {}
+    own: list[dict[str, Any]] = []
     for name, load in papers().items():
         if not (REFERENCE / name).exists():  # its whole run is not among the committed ones
             continue
         claims = {claim.name: claim for claim in load().claims.values()}
         for row in verdicts(pd.read_csv(REFERENCE / name / CLAIMS)):
             is_own = claims[row["id"]].where.startswith(OURS)
-            counts.setdefault("[the lab](deciding.md#the-labs-own-claims)" if is_own else TITLES[name], []).append(row)
-    own = counts.pop("[the lab](deciding.md#the-labs-own-claims)")
-    return [_count(*each) for each in [*counts.items(), ("[the lab](deciding.md#the-labs-own-claims)", own)]]
+            (own if is_own else counts.setdefault(TITLES[name], [])).append(row)
+    counts["all papers"] = [row for rows in counts.values() for row in rows]
+    counts["[the lab itself](deciding.md#the-labs-own-claims)"] = own
+    return [_count(*each) for each in counts.items()]
 
 
 def _count(about: str, rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def main(
         elif args.multirun:
             _sweep(args, config_name, words)
         else:
-            sys.exit(not task(compose(args.overrides, config_name, folder)))
+            sys.exit(0 if task(compose(args.overrides, config_name, folder)) else 1)
         sys.exit(0)
     except KeyboardInterrupt:
         print_err(f"interrupted: {interrupted}")
