@@ -17,6 +17,7 @@ from synthlab.studies.pages import template
 COMMITTED = Path(__file__).with_name(RUNS)
 HORIZON = "horizon"
 KINDS = ("encoding", "mixer", "map")  # of rows, in the order of the page
+MIXERS = {"gru": "GRU", "lstm": "LSTM", "delta": "DeltaNet"}
 
 
 def make_page(tables: Mapping[str, pd.DataFrame]) -> str:
@@ -40,6 +41,11 @@ def make_page(tables: Mapping[str, pd.DataFrame]) -> str:
         runs=runs["run"].nunique(),
         seeds=" or ".join(map(str, sorted(runs["runs"].astype(int).unique()))),
     )
+
+
+def label_row(arm: str) -> str:
+    """Return what readers call a row: its words, the lab's encodings and mixers among them by their labels."""
+    return " ".join(MIXERS.get(word) or plain_label(word) for word in arm.split())
 
 
 def replace_cells(known: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
@@ -68,7 +74,7 @@ def _cell(runs: pd.DataFrame, curve: pd.DataFrame) -> dict[str, Any]:
     points = curve.sort_values("times")[["times", "median", "low", "high"]].round(3)
     return {
         "arm": str(first["arm"]),
-        "label": plain_label(str(first["arm"])),
+        "label": label_row(str(first["arm"])),
         **{key: str(first[key]) for key in ("task", "family", "kind", "command")},
         "here": bool(first["here"]),
         "length": int(first["train_length"]),

@@ -11,10 +11,9 @@ from omegaconf import OmegaConf
 from pydantic import BaseModel, Field, PositiveFloat
 from torch import nn
 
-from experiments.atlas.page import make_page
+from experiments.atlas.page import label_row, make_page
 from experiments.atlas.scores import score_runs, summarize
 from synthlab.analysis.plotting import DataPanel, Drawing, draw_cells
-from synthlab.analysis.series import plain_label
 from synthlab.cli.studies import read_studies
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS, Encoding
@@ -48,7 +47,7 @@ class Matrix(Drawing):
             for name in ("median", "share")
         )
         texts = skill.map(lambda value: "-" if pd.isna(value) else f"{max(value, 0):.2f}").to_numpy()
-        labels = [plain_label(arm) for arm in arms]
+        labels = [label_row(arm) for arm in arms]
         hatched = share.lt(LEAST_FIT).to_numpy()
         draw_cells(axes, skill.to_numpy(), texts, labels, [task.replace("_", " ") for task in tasks], hatched=hatched)
 

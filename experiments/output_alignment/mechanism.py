@@ -37,7 +37,7 @@ def _check_heads(evidence: Evidence) -> list[Check]:
 
 CLAIMS.claim(
     "head",
-    where="the lab's account: results, why 1/x wins",
+    where="the lab's account: results, why 1/x is easy",
     statement=(
         "One attention head carries the length and the sum: without it more than half (ours) of the variance of the "
         "targets is lost."

@@ -1,4 +1,4 @@
-"""A test of the lab's account of why 1/x wins: make the readout's weights fall as another power of the length.
+"""A test of the lab's account of why 1/x is easy: make the readout's weights fall as another power of the length.
 
 The account (``mechanism``) says: the length k reaches EOS as a weight w = 1 / (a + b k), and 1/x is the best map
 because it is smooth in w at w = 0. ``Readout`` adds (1 - q) log k to a logit, so that the weight falls as k^-q, and
@@ -109,7 +109,7 @@ def _check_powers(evidence: Evidence) -> list[Check]:
 
 CLAIMS.claim(
     "power",
-    where="the lab's account: results, why 1/x wins",
+    where="the lab's account: results, why 1/x is easy",
     statement="If the weight is made to fall as k^-q, the best power is -q (the lab's explanation of 1/x).",
     quantity="best power: of the maps x^p that with the least geometric mean error beyond training, under each "
     "seed, among runs that fit, interpolated by a parabola in log(-p); log2 of its ratio to -q",
