@@ -269,10 +269,10 @@ def test_the_page_filters_sorts_and_opens_curves(tmp_path, monkeypatch):
         def shown() -> list[list[str]]:
             return [row.split() for row in tab.locator("#atlas tbody tr").all_inner_texts()]
 
-        assert shown() == [["RoPE", "0.92", "0.12"], ["NoPE", "0.52"], ["gru", "0.00°"]]
+        assert shown() == [["RoPE", "0.92", "0.12"], ["NoPE", "0.52"], ["GRU", "0.00°"]]
         assert tab.locator("#atlas .unfit").all_inner_texts() == ["0.12"]
         tab.click("#atlas th button:text('copy')")  # cells that do not fit come last
-        assert [row[0] for row in shown()] == ["NoPE", "gru", "RoPE"]
+        assert [row[0] for row in shown()] == ["NoPE", "GRU", "RoPE"]
         tab.uncheck("label:has-text('numbers') input")
         tab.uncheck("label:has-text('mixers') input")
         assert shown() == [["NoPE", "0.52"], ["RoPE", "0.12"]]
@@ -286,7 +286,7 @@ def test_the_page_filters_sorts_and_opens_curves(tmp_path, monkeypatch):
         assert tab.evaluate("document.documentElement.scrollWidth") <= 390
         tab.select_option("#board select", "copy")  # of RoPE too few runs fit
         assert [row.locator("td").all_inner_texts() for row in tab.locator("#leaders tbody tr").all()] == [
-            ["1", "gru", "50+ [50+, 50+]", "5 of 5", "synthlab sweep task=copy encoding=gru"],
+            ["1", "GRU", "50+ [50+, 50+]", "5 of 5", "synthlab sweep task=copy encoding=gru"],
             ["2", "NoPE", "10 [10, 10]", "5 of 5", "synthlab sweep task=copy encoding=nope"],
         ]
         assert said == []
