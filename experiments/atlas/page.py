@@ -17,7 +17,7 @@ from synthlab.studies.pages import template
 COMMITTED = Path(__file__).with_name(RUNS)
 HORIZON = "horizon"
 KINDS = ("encoding", "mixer", "map")  # of rows, in the order of the page
-MIXERS = {"gru": "GRU", "lstm": "LSTM", "delta": "DeltaNet"}
+LABELS = {"gru": "GRU", "lstm": "LSTM", "delta": "DeltaNet"}  # of mixers, which carry none
 
 
 def make_page(tables: Mapping[str, pd.DataFrame]) -> str:
@@ -45,7 +45,7 @@ def make_page(tables: Mapping[str, pd.DataFrame]) -> str:
 
 def label_row(arm: str) -> str:
     """Return what readers call a row: its words, the lab's encodings and mixers among them by their labels."""
-    return " ".join(MIXERS.get(word) or plain_label(word) for word in arm.split())
+    return " ".join(LABELS.get(word) or plain_label(word) for word in arm.split())
 
 
 def replace_cells(known: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from torch import nn
 
 from experiments.atlas.page import label_row, make_page
 from experiments.atlas.scores import score_runs, summarize
+from experiments.sequences.checks import LEAST_FIT
 from synthlab.analysis.plotting import DataPanel, Drawing, draw_cells
 from synthlab.cli.studies import read_studies
 from synthlab.errors import InputError
@@ -31,7 +32,6 @@ from synthlab.studies.verdicts import Claims
 
 SHOWN = 2  # times the training length, in the picture
 FILES = ("default", "further")  # of conf/study/atlas/
-LEAST_FIT = 0.5  # the least share of runs that fit, below which a cell says nothing of what they learned
 
 
 class Matrix(Drawing):
