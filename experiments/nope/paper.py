@@ -30,16 +30,13 @@ class Nope(Ranked):
 
 def results(folder: Path) -> Rows:
     """Return a row for each task with published numbers, in brackets: ours in the first range beyond training."""
-    table = read_tables(folder / TABLES)["tasks_table"]
+    table = read_tables(folder / TABLES)["tasks_table"].dropna(subset="published")
     pairs = zip(table["median"], table["published"], strict=True)
-    shown = [f"{format_number(ours)} ({format_number(theirs, '-')})" for ours, theirs in pairs]
+    shown = [f"{format_number(ours)} ({format_number(theirs)})" for ours, theirs in pairs]
     table, rows = table.assign(shown=shown), []
     for task, of_task in table[table["first"] > table["train_length"]].groupby("task", sort=False):
         near = of_task[of_task["first"] == of_task["first"].min()]
-        if near["published"].isna().all():
-            continue
-        told = near.set_index("arm")["shown"]
-        rows.append({"task": task, **{arm: told.get(arm, "") for arm in table["arm"].unique()}})
+        rows.append({"task": task, **near.set_index("arm")["shown"]})
     return rows
 
 

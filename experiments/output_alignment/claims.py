@@ -227,31 +227,3 @@ claim(
     inputs="uniform_count",
     outrep="identity",
 )(lambda evidence: [check_under_constant(evidence, "nope"), rise(evidence, "nope", high=FLAT)])
-
-
-@claim(
-    "slow",
-    where="reviews, answer Q5 to the fourth reviewer",
-    statement="On the `mean` task training converges more slowly with ALiBi than with the other encodings.",
-    quantity="training loss, averaged over the last tenth of the steps / the other encoding's, same seed",
-    why=(
-        "what converges more slowly has the greater loss after as many steps, underfit in a reviewer's word; any "
-        "excess counts; in the last tenth, where the learning rate is nearly 0, records differ by 10 to 20 %, their "
-        "mean by 5 %"
-    ),
-    series=ENCODINGS,
-    task="mean",
-    inputs="bernoulli",
-    outrep="identity",
-)
-def slow_alibi(evidence: Evidence) -> list[Check]:
-    """Check that ALiBi's final training loss is above that of the other encodings."""
-    return [
-        Check(
-            f"ALiBi's final loss / {plain_label(name)}'s",
-            evidence.loss_ratio("alibi", name),
-            low=1.0,
-            series=("alibi", name),
-        )
-        for name in _list_others(evidence, "alibi")
-    ]

@@ -128,20 +128,6 @@ class Evidence:
             raise NoEvidence(f"{name} is not tested up to length {at_least}")
         return np.array([horizon_of(record)[HORIZON] for record in self.records[name]], dtype=float)
 
-    def loss_ratio(self, name: str, other: str) -> Float[np.ndarray, " seeds"]:
-        """Return the training loss of one series divided by that of another, for each seed that both have.
-
-        It is averaged over the last tenth of the steps.
-        """
-        a, b = self._final_losses(name).align(self._final_losses(other), join="inner")
-        if a.empty:
-            raise NoEvidence(f"{name} and {other} have no seed in common")
-        return (a / b).to_numpy()
-
-    def _final_losses(self, name: str) -> pd.Series:
-        self.config(name)
-        return pd.Series({r.config.seed: final_loss(r.training) for r in self.records[name]})
-
     def check_is_about(self, settings: Mapping[str, str], series: Sequence[str]) -> None:
         """Raise NoEvidence unless all runs have the members in ``settings`` (by group), and all ``series`` exist."""
         missing = [name for name in series if name not in self.names]

@@ -186,23 +186,6 @@ def test_3_compares_where_both_extrapolate():
     assert found.checks[0].median == pytest.approx(1.5)
 
 
-def trained(*losses: float, seeds: int = 10):
-    """Records of the mean task whose training losses, one every ten steps, are these."""
-    return made(FLAT, seeds=seeds, losses=losses, **MEAN)
-
-
-def test_slow_compares_the_losses_at_the_end():
-    fast, slow = trained(0.5, 0.001), trained(0.1, 0.004)
-    found = verdict("slow", alibi=slow, nope=fast, rope=fast, learned=fast)
-    assert (found.word, found.checks[0].median) == ("holds", pytest.approx(4))
-    assert verdict("slow", alibi=fast, nope=slow, rope=slow, learned=slow).word == "fails"
-    found = verdict("slow", alibi=slow, nope=fast, rope=fast, learned=trained(0.1, 0.005))
-    assert (found.word, failing(found)) == ("refuted", ["ALiBi's final loss / learned's"])
-    lost = [replace(run, diverged_at=1) for run in fast[:2]]  # its third seed is left, which ALiBi lacks
-    found = verdict("slow", alibi=slow[:2], nope=[*lost, fast[2]], rope=fast, learned=fast)
-    assert found.missing == ["alibi and nope have no seed in common"]
-
-
 @pytest.mark.parametrize(
     ("values", "bounds", "answer"),
     [

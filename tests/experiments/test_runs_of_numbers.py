@@ -70,5 +70,4 @@ def test_a_table_of_runs_gives_the_evidence_of_the_records():
         for name in exact[key].names:
             pd.testing.assert_frame_equal(read[key].errors(name), exact[key].errors(name), rtol=1e-3)
             assert read[key].horizons(name, 35).tolist() == exact[key].horizons(name, 35).tolist()
-            assert read[key].loss_ratio(name, name).tolist() == [1.0, 1.0]
     assert len({tuple(read["b"].horizons(name, 35)) for name in read["b"].names}) > 1

@@ -113,11 +113,9 @@ def test_claims_about_the_coefficient_by_hand():
 
 def test_equal_compute_is_held_against_both_counts():
     arms = {"two, 5 % more steps": [-0.1, -0.1], "one, twice the steps": [-0.5, -0.5], "two, alpha 0.1": [-0.2, -0.2]}
-    ours = {"two, alpha 0.01": [-0.3, -0.3], "two, alpha 0.1, excess": [-0.6, -0.6]}
-    paper, own = judged("compute", runs(arms | ours))
-    assert [check.median for check in paper.checks] == pytest.approx([-0.1, 0.3])
-    assert paper.word == "refuted"
-    assert [check.median for check in own.checks] == pytest.approx([-0.2, 0.2, -0.5, -0.1])
+    [found] = judged("compute", runs(arms))
+    assert [check.median for check in found.checks] == pytest.approx([-0.1, 0.3])
+    assert found.word == "refuted"
 
 
 def test_leads_by_hand():
