@@ -10,7 +10,6 @@ from experiments.output_alignment.checks import (
     keeps_rising,
     rise,
 )
-from synthlab.analysis.series import plain_label
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence
 from synthlab.studies.verdicts import Claims

@@ -5,7 +5,15 @@ from pathlib import Path
 import pandas as pd
 
 from experiments import committed_verdicts
-from experiments.output_alignment import counting, learned_claims, mechanism, message, readout, training_claims
+from experiments.output_alignment import (
+    counting,
+    learned_claims,
+    mechanism,
+    message,
+    page_tables,
+    readout,
+    training_claims,
+)
 from experiments.output_alignment.claims import CLAIMS
 from experiments.output_alignment.figures import NumberFigure
 from synthlab.studies.report import About
@@ -22,9 +30,13 @@ ABOUT = About(
 
 def blocks(folder: Path) -> dict[str, Rows]:
     """Return the rows of each table by the name of its block, from the files of the reference runs."""
-    rows = committed_verdicts.verdicts(pd.read_csv(folder / committed_verdicts.CLAIMS))
-    by_id = {row["id"].removeprefix("output_alignment."): row for row in rows}
-    return {name: [by_id[id] for id in claims] for name, claims in BLOCKS.items()}
+    checks = pd.read_csv(folder / committed_verdicts.CLAIMS)
+    by_id = {row["id"].removeprefix("output_alignment."): row for row in committed_verdicts.verdicts(checks)}
+    found = {name: [by_id[id] for id in claims] for name, claims in BLOCKS.items()}
+    return found | {
+        "best_powers": page_tables.tabulate_powers(checks),
+        "training_errors": page_tables.tabulate_changes(checks),
+    }
 
 
 BLOCKS = {

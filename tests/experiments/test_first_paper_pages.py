@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.committed_verdicts import TABLES, read_tables
+from experiments.output_alignment.page_tables import tabulate_changes, tabulate_powers
 from experiments.reference import REFERENCE, ROOT
 from support.pages import says
 
@@ -57,3 +58,23 @@ def test_the_horizon_of_one_over_sqrt_is_given_at_two_tolerances():
         says(page, f"length {strict}", seeds)
         says(page, "20 %", str(loose))
     says("docs/results.md", "10 %", f"length {mild}")
+
+
+def test_tables_are_in_the_units_of_readers():
+    def check(claim: str, what: str, *values: float) -> dict:
+        return {"claim": f"output_alignment.{claim}", "check": what} | dict(
+            zip(("median", "low", "high"), values, strict=True)
+        )
+
+    change = "mean, plain, ALiBi, protocol.optimizer = adamw protocol.weight_decay = "
+    checks = [check("decay", f"{change}{each}: doublings of the error", 1, -1, 2) for each in (0.01, 0.1, 1.0)]
+    checks += [check("curriculum", "mean, plain, ALiBi, curriculum.start = 2: doublings of the error", 0, -2, 3)]
+    checks += [check("power", f"NoPE, both, q = {q}: log2 of best power / -q", -1, -2, 0) for q in ("0.5", "2")]
+    twice = "2 [0.5, 4]"
+    assert tabulate_changes(pd.DataFrame(checks)) == [
+        {"task, map, encoding": "mean, plain, ALiBi"}
+        | dict.fromkeys(("decay 0.01", "decay 0.1", "decay 1"), twice)
+        | {"curriculum": "1 [0.25, 8]"}
+    ]
+    powers = {"q = 0.5": "-0.25 [-0.50, -0.12]", "q = 1": "as BOS", "q = 2": "-1.00 [-2.00, -0.50]"}
+    assert tabulate_powers(pd.DataFrame(checks)) == [{"model, weight changed": "NoPE, both", **powers}]

@@ -16,7 +16,7 @@ from experiments.rejudging import rejudge
 claims_of = cache(lambda name: read_tables(REFERENCE / name / CLAIMS))
 anew = cache(rejudge_all)
 # Studies of the first paper whose runs are not committed.
-WITHOUT_RUNS = {"learned", "mechanism", "readout", "training"}
+WITHOUT_RUNS = {"mechanism", "readout"}
 
 
 @pytest.mark.slow
