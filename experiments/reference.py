@@ -40,19 +40,19 @@ ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
 FILES = REFERENCE / "tables"  # what tables.md shows
 OURS = ("ours", "our question", "the lab's")  # how the place of a claim begins that is no paper's
-# Each paper as the scoreboard names it, with the section that has its claims.
+# Each paper as the scoreboard names it, with the section that has its claims, in the order of the page.
 TITLES = {
     "output_alignment": "[Output Alignment](results.md#which-claims-hold)",
     "long_short_alignment": "[Long-Short Alignment](alignment_results.md)",
-    "addition": "[Cho et al., McLeish et al., Zhou et al.](papers.md#addition-cho-et-al-2024)",
-    "decidable": "[Yang et al. (2026)](papers.md#which-regular-languages-generalize-yang-et-al-2026)",
     "crasp": "[Huang et al.](papers.md#which-tasks-generalize-huang-et-al-2025)",
     "nope": "[Kazemnejad et al.](papers.md#which-encodings-generalize-kazemnejad-et-al-2023)",
-    "eigenvalues": "[Grazzi et al.](papers.md#negative-eigenvalues-grazzi-et-al-2025)",
-    "flipflops": "[Opper et al., Yang et al.](papers.md#flip-flops-of-other-densities)",
     "chomsky": "[Delétang et al., Ruoss et al.](papers.md#the-chomsky-hierarchy-and-randomized-positions)",
+    "addition": "[Cho et al., McLeish et al., Zhou et al.](papers.md#addition-cho-et-al-2024)",
+    "eigenvalues": "[Grazzi et al.](papers.md#negative-eigenvalues-grazzi-et-al-2025)",
+    "decidable": "[Yang et al. (2026)](papers.md#which-regular-languages-generalize-yang-et-al-2026)",
+    "flipflops": "[Opper et al., Yang et al. (2025)](papers.md#flip-flops-of-other-densities)",
+    "drope": "[Gelberg et al., Yang et al. (2025)](extension_results.md#positions-dropped-or-interleaved)",
     "softmax": "[Veličković et al., Nakanishi](papers.md#softmax-by-length)",
-    "drope": "[Gelberg et al., Yang et al.](extension_results.md#positions-dropped-or-interleaved)",
 }
 
 
@@ -120,15 +120,15 @@ def count_verdicts() -> list[dict[str, Any]]:
     """Return how many claims of each paper, and of the lab's own, have which word, and how many checks which answer."""
     counts: dict[str, list[dict[str, Any]]] = {}
     own: list[dict[str, Any]] = []
-    for name, load in papers().items():
+    for name in sorted(papers(), key=[*TITLES].index):
         if not (REFERENCE / name).exists():  # its whole run is not among the committed ones
             continue
-        claims = {claim.name: claim for claim in load().claims.values()}
+        claims = {claim.name: claim for claim in papers()[name]().claims.values()}
         for row in verdicts(pd.read_csv(REFERENCE / name / CLAIMS)):
             is_own = claims[row["id"]].where.startswith(OURS)
             (own if is_own else counts.setdefault(TITLES[name], [])).append(row)
     counts["all papers"] = [row for rows in counts.values() for row in rows]
-    counts["[the lab itself](deciding.md#the-labs-own-claims)"] = own
+    counts["[the lab's own predictions](deciding.md#the-labs-own-claims)"] = own
     return [_count(*each) for each in counts.items()]
 
 
@@ -139,11 +139,11 @@ def _count(about: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "claims of": about,
         "all": len(rows),
-        **{word: words[word] for word in ("holds", "fails", "refuted")},
+        **{word: words[word] for word in ("holds", "fails", "fails in part")},
         "open": words[NO_WORD] - len(few),
         "not judged": len(few) + words["not tested"],  # under five seeds, or too few runs that fit
         "checks tested": sum(answers[answer] for answer in ("holds", "fails", "undecided")),
-        "undecided": answers["undecided"],
+        "checks undecided": answers["undecided"],
     }
 
 

@@ -176,7 +176,7 @@ def tell_verdict(word: str, answers: Sequence[tuple[str, int | float]]) -> str:
     if {answer for answer, _ in answers} == {NO_WORD}:
         return format_answer(NO_WORD, min(number for _, number in answers))
     counts = count_answers([answer for answer, _ in answers])
-    return ": ".join(filter(None, (word, counts))) if word in (NO_WORD, "refuted") else word
+    return ": ".join(filter(None, (word, counts))) if word in (NO_WORD, "fails in part") else word
 
 
 def describe_fit(verdict: Verdict) -> str:

@@ -1,14 +1,14 @@
 """Verdicts on claims: a claim is the statement that all its checks (``checks``) are true.
 
 - It *holds* if all of them hold, and *fails* if all fail.
-- It is *refuted* if one check fails at 5 % divided by the number of checks.
+- It *fails in part* if one check fails at 5 % divided by the number of checks.
 - It is *not tested* if no check is, or if something was missing.
 - Otherwise it has no verdict but the counts: how many checks hold and fail.
 
 Each word is wrong at most once in 20 over new seeds, over all looks together and however the checks depend on one
-another: that a claim holds though a check is false, that it fails though a check is true, and that it is refuted though
-all are true (a check with two ends counts both, and fails wrongly at most once in 10). Claims are not corrected for one
-another: of those judged, up to 5 % may have a wrong word.
+another: that a claim holds though a check is false, that it fails though a check is true, and that it fails in part
+though all are true (a check with two ends counts both, and fails wrongly at most once in 10). Claims are not corrected
+for one another: of those judged, up to 5 % may have a wrong word.
 """
 
 from collections import Counter
@@ -95,7 +95,7 @@ class Verdict(NamedTuple):
 
     @property
     def word(self) -> str:
-        """``holds``, ``fails``, ``refuted`` or ``not tested``; otherwise ``NO_WORD``, and the counts are the answer."""
+        """One of holds, fails, fails in part and not tested; otherwise ``NO_WORD``, and the counts are the answer."""
         answers = {check.answer for check in self.checks}
         if self.missing or answers <= {"not tested"}:
             return "not tested"
@@ -103,12 +103,12 @@ class Verdict(NamedTuple):
             return answers.pop()
         # A check with two ends may fail on either side.
         level = LEVEL / sum(max(len(check.thresholds), 1) for check in self.checks)
-        return "refuted" if any(check.fails_at(level) for check in self.checks) else NO_WORD
+        return "fails in part" if any(check.fails_at(level) for check in self.checks) else NO_WORD
 
     @property
     def open_checks(self) -> list[Check]:
         """The checks that more seeds may decide, and those that fail without refuting the claim."""
-        open_answers = {"undecided", NO_WORD} | (set() if self.word in ("fails", "refuted") else {"fails"})
+        open_answers = {"undecided", NO_WORD} | (set() if self.word in ("fails", "fails in part") else {"fails"})
         return [check for check in self.checks if check.answer in open_answers]
 
 

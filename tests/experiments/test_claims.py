@@ -92,7 +92,7 @@ def test_5_and_each_way_to_break_it():
     assert constant.checks[0].median == pytest.approx(1.045)
     assert (LENGTHS + 2)[0] / 12 == 1 / 4
     assert [check.answer for check in constant.checks] == ["fails", "holds"]  # it is flat
-    assert constant.word == "refuted"
+    assert constant.word == "fails in part"
     # ten times 1e-5 within is flat up to 1e-3, from 1e-9 within up to 1e-4
     for within, beyond, answer in [(1e-4, 9e-4, "holds"), (1e-9, 9e-5, "holds"), (1e-9, 1.1e-4, "fails")]:
         errors = np.where(LENGTHS > 10, beyond, within)

@@ -43,7 +43,7 @@ def test_scaled_accuracy_by_hand():
 
 def test_parity_as_published_and_otherwise():
     assert judged("parity", AS_PUBLISHED).word == judged("improve", AS_PUBLISHED).word == "holds"
-    assert judged("parity", AS_PUBLISHED | {"delta": SOLVED}).word == "refuted"
+    assert judged("parity", AS_PUBLISHED | {"delta": SOLVED}).word == "fails in part"
     assert judged("improve", AS_PUBLISHED | {"delta": SOLVED, "mamba": SOLVED}).word == "fails"  # equal is no gain
     # Models with (0, 1) that have not learned parity do not show that it is not solved.
     answers = [check.answer for check in judged("parity", AS_PUBLISHED | {"delta": UNFIT}).checks]
@@ -60,7 +60,7 @@ def test_fewer_right_than_by_guessing_is_no_less_than_guessing():
 def test_recurrent_networks_and_transformers():
     transformers = dict.fromkeys(("nope", "rope", "alibi", "fox"), LEARNED)
     assert judged("regular", {"lstm": SOLVED, "gru": SOLVED} | transformers).word == "holds"
-    assert judged("regular", {"lstm": SOLVED, "gru": SOLVED} | transformers | {"rope": SOLVED}).word == "refuted"
+    assert judged("regular", {"lstm": SOLVED, "gru": SOLVED} | transformers | {"rope": SOLVED}).word == "fails in part"
     assert judged("regular", {"delta": SOLVED}).word == "not tested"
 
 

@@ -57,7 +57,7 @@ def test_every_seed_can_be_refuted_by_few_and_shown_by_many():
 def test_one_layer_and_gates_by_hand():
     poor, good = {"sparse": [0.6] * 8}, {"sparse": [1.1] * 8}
     assert judged("one_layer", {"rope one layer": poor, "fox one layer": poor}).word == "holds"
-    assert judged("one_layer", {"rope one layer": poor, "fox one layer": good}).word == "refuted"
+    assert judged("one_layer", {"rope one layer": poor, "fox one layer": good}).word == "fails in part"
     others = dict.fromkeys(("nope", "rope", "alibi"), poor)
     assert judged("gates", {"fox": good, "threshold": good} | others).word == "holds"
     assert judged("gates", {"fox": poor, "threshold": poor} | others).word == "fails"  # equal errors are no lead

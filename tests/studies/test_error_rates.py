@@ -92,7 +92,7 @@ def test_each_word_is_wrong_at_most_once_in_20(checks, drawn, missing, looks):
     agrees = drawn(generator, checks)
     found = rates(agrees, generator.random(agrees.shape) >= missing, looks)
     assert found.get("holds", 0.0) <= ALLOWED
-    assert found.get("fails", 0.0) + found.get("refuted", 0.0) <= ALLOWED
+    assert found.get("fails", 0.0) + found.get("fails in part", 0.0) <= ALLOWED
 
 
 @pytest.mark.parametrize("checks", [1, 2, 3, 7, 12, 36])

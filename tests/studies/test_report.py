@@ -54,13 +54,14 @@ def test_text_is_escaped(tmp_path):
 def test_verdicts_in_lines_and_as_a_table():
     verdict = Verdict(CLAIMS["1a"], "Figure 1", CHECKS, [], Fit(9, 1, 6, ""))
     assert verdict_lines([verdict]) == [
-        "1a (Figure 1): refuted: 1 of 3 holds, 1 fails, 1 undecided (6 of 9 runs fit, 1 diverged, over those: no word)",
+        "1a (Figure 1): fails in part: 1 of 3 holds, 1 fails, 1 undecided "
+        "(6 of 9 runs fit, 1 diverged, over those: no word)",
         "    fails: a <b> & c: 1.5 [0.5, 2.5], needed under 0.5",
         "    undecided: e: 3 [1, 4], needed at least 2",
     ]
     first, second, third = verdict_table([verdict]).to_dict("records")
     told_of = ("check", "median", "needed", "answer", "verdict", "runs", "fit", "verdict_fit")
-    assert [first[name] for name in told_of] == ["a <b> & c", 1.5, "under 0.5", "fails", "refuted", 9, 6, ""]
+    assert [first[name] for name in told_of] == ["a <b> & c", 1.5, "under 0.5", "fails", "fails in part", 9, 6, ""]
     assert (second["answer"], third["answer"], third["coverage"]) == ("holds", "undecided", 0.9375)
     few = Verdict(CLAIMS["1a"], "Figure 1", FEW, [])
     [row, _] = verdict_table([few]).to_dict("records")
