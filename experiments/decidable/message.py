@@ -17,7 +17,7 @@ from synthlab.styles import GREEN, GREY, RED
 STUDY = "languages"
 NUMBERS: Any = OmegaConf.load(Path(__file__).with_name("published.yaml"))
 NOTE = (
-    "Share of strings with all states right, against length. Thin: a language, mean over its runs that fit; dotted: "
+    "Share of strings with all states right, against length. Thin: a language; dotted: "
     "no run fits. Thick: their mean. Published, mean over languages: crosses, the configuration that "
     "is best at nine to ten times; rings, median over all that fit."
 )
