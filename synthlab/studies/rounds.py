@@ -1,7 +1,7 @@
 """Adaptive numbers of seeds: with ``seeds=auto`` the series of undecided checks get more until they are decided.
 
 Every series starts with five seeds. When they are trained, the claims are judged. Then the checks that are undecided,
-or that fail without refuting their claim, get more seeds (``Verdict.open_checks``): of the series of each such check,
+or that fail without deciding their claim, get more seeds (``Verdict.open_checks``): of the series of each such check,
 those with the fewest seeds get the number of the next look (``study.LOOKS``). That is repeated until no check is open
 or all have 20 seeds. Each step depends on the records only, so the same records give the same rounds. The error rate of
 a check does not depend on the number of rounds (``intervals``). For a series that is tuned, this is true only while the

@@ -107,7 +107,7 @@ class Verdict(NamedTuple):
 
     @property
     def open_checks(self) -> list[Check]:
-        """The checks that more seeds may decide, and those that fail without refuting the claim."""
+        """The checks that more seeds may decide, and those that fail without deciding the claim."""
         open_answers = {"undecided", NO_WORD} | (set() if self.word in ("fails", "fails in part") else {"fails"})
         return [check for check in self.checks if check.answer in open_answers]
 
