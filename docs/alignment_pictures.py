@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from experiments.committed_verdicts import RUNS, TABLES, read_tables
+from experiments.committed_verdicts import RUNS, read_tables
 from experiments.long_short_alignment.page_tables import select_last_tokens
 from synthlab.styles import BLUE, GREY, NOTE_GREY, RC, RED
 
@@ -19,9 +19,16 @@ DOCS = Path(__file__).parent
 COMMITTED = DOCS / "reference" / "long_short_alignment"
 PUBLISHED = -0.04  # the paper's change of the log of perplexity
 DASHES = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)))  # of methods in grey
-APART = {"dynamic NTK": 0.1, "PI": -0.02, "CLEX": -0.06}  # nats by which names of lines move that end close together
+APART = {
+    "RoPE": 0.02,
+    "dynamic NTK": 0.06,
+    "NTK": -0.01,
+    "PI": -0.01,
+}  # nats by which names of lines move that end close together
 NAMES = {"pi": "PI", "ntk": "NTK", "yarn": "YaRN", "eabf": "EABF", "clex": "CLEX"}
 MAPS = ("Self-Extend", "ReRoPE", "leaky ReRoPE", "dual chunk")
+LOSSES = {"loss_1x": 0.5, "loss_2x": 1.5, "loss_4x": 3.5, "loss_8x": 7.5}  # by the middle of their context, in windows
+LONGEST = 8
 
 
 def find_changes() -> dict[str, pd.Series]:
@@ -51,29 +58,23 @@ def draw_regularizer(axes: "Axes") -> None:
 
 
 def draw_untrained(axes: "Axes") -> None:
-    """Draw the loss by context of each method, named at its end."""
-    table = read_tables(COMMITTED / TABLES)["untrained_loss"]
-    table = table.assign(windows=table["length"] / table["train_length"])
-    longest, looks = table["windows"].max(), iter(DASHES)
+    """Draw the losses of each method that the page's table has, named at their end."""
+    runs, looks = read_tables(COMMITTED / RUNS), iter(DASHES)
     axes.axvspan(0, 1, color="0.9", lw=0)
     axes.text(0.5, 2.4, "trained\non", ha="center", color=NOTE_GREY)
-    for series, rows in table.groupby("series"):
-        colour = BLUE if series in MAPS else RED if series == "RoPE" else GREY
-        means = rows.groupby((rows["length"] - 1) // rows["train_length"])[["windows", "median"]].mean()
-        dashes = next(looks) if colour == GREY else "-"
-        axes.plot(means["windows"], means["median"], color=colour, lw=1.8, ls=dashes)
-        if series not in MAPS:
-            height = means["median"].iloc[-1] + APART.get(str(series), 0)
-            axes.text(longest + 0.12, height, str(series), color=colour, va="center")
-    runs = read_tables(COMMITTED / RUNS)
-    means = select_last_tokens(runs["untrained"], runs["far_tokens"])[
-        ["loss_1x", "loss_2x", "loss_4x", "loss_8x"]
-    ].median()
-    axes.plot([0.5, 1.5, 3.5, 7.5], means, "o", color="black", ms=4, zorder=3)
+    for arm, of_arm in runs["untrained"].groupby("arm"):
+        colour = BLUE if arm in MAPS else RED if arm == "RoPE" else GREY
+        losses = of_arm[[*LOSSES]].median()
+        axes.plot([*LOSSES.values()], losses, color=colour, lw=1.8, ls=next(looks) if colour == GREY else "-")
+        if arm not in MAPS:
+            height = losses["loss_8x"] + APART.get(str(arm), 0)
+            axes.text(LONGEST + 0.12, height, str(arm), color=colour, va="center")
+    losses = select_last_tokens(runs["untrained"], runs["far_tokens"])[[*LOSSES]].median()
+    axes.plot([*LOSSES.values()], losses, "o", color="black", ms=4, zorder=3)
     axes.text(7.5, 1.56, "RoPE, last N tokens", ha="right", va="top")
-    axes.text(longest + 0.12, 1.71, "Self-Extend, ReRoPE,\nleaky ReRoPE, dual chunk", color=BLUE, va="center")
+    axes.text(LONGEST + 0.12, 1.73, "Self-Extend, ReRoPE,\nleaky ReRoPE, dual chunk", color=BLUE, va="center")
     axes.set(xlabel="tokens before the predicted one, in multiples of N", ylabel="loss, nats")
-    axes.set(xlim=(0, longest), ylim=(1.4, None))
+    axes.set(xlim=(0, LONGEST), ylim=(1.4, None))
     axes.set_title("Four maps of positions keep the loss flat without training", loc="left")
 
 

@@ -21,7 +21,8 @@ def tabulate_powers(checks: pd.DataFrame) -> Rows:
         model, _, rest = check["check"].partition(", q = ")
         q = rest.partition(":")[0]
         power, low, high = (-float(q) * 2.0 ** check[each] for each in ("median", "high", "low"))
-        found.setdefault(model.replace("own token", "own token, without BOS"), {})[q] = f"{power:.2f} [{low:.2f}, {high:.2f}]"
+        model = model.replace("own token", "own token, without BOS")
+        found.setdefault(model, {})[q] = f"{power:.2f} [{low:.2f}, {high:.2f}]"
     return [
         {"model, weight changed": model, **{f"q = {q}": powers.get(q, "as BOS") for q in ("0.5", "1", "2")}}
         for model, powers in found.items()
