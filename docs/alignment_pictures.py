@@ -65,7 +65,8 @@ def draw_untrained(axes: "Axes") -> None:
     for arm, of_arm in runs["untrained"].groupby("arm"):
         colour = BLUE if arm in MAPS else RED if arm == "RoPE" else GREY
         losses = of_arm[[*LOSSES]].median()
-        axes.plot([*LOSSES.values()], losses, color=colour, lw=1.8, ls=next(looks) if colour == GREY else "-")
+        dashes = next(looks) if colour == GREY else "-"
+        axes.plot([*LOSSES.values()], losses, color=colour, lw=1.2, ls=dashes, marker="o", ms=3)
         if arm not in MAPS:
             height = losses["loss_8x"] + APART.get(str(arm), 0)
             axes.text(LONGEST + 0.12, height, str(arm), color=colour, va="center")
