@@ -19,7 +19,7 @@ FOLDER = REFERENCE / "output_alignment"
 
 @pytest.fixture(scope="module")
 def runs() -> pd.DataFrame:
-    return pd.read_csv(FOLDER / RUNS)
+    return pd.read_csv(FOLDER / RUNS, low_memory=False)
 
 
 def committed(claim: str, check: str) -> pd.Series:
