@@ -19,12 +19,8 @@ DOCS = Path(__file__).parent
 COMMITTED = DOCS / "reference" / "long_short_alignment"
 PUBLISHED = -0.04  # the paper's change of the log of perplexity
 DASHES = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)))  # of methods in grey
-APART = {
-    "RoPE": 0.02,
-    "dynamic NTK": 0.06,
-    "NTK": -0.01,
-    "PI": -0.01,
-}  # nats by which names of lines move that end close together
+# Nats by which names of lines move that end close together.
+APART = {"RoPE": 0.02, "dynamic NTK": 0.06, "NTK": -0.01, "PI": -0.01}
 NAMES = {"pi": "PI", "ntk": "NTK", "yarn": "YaRN", "eabf": "EABF", "clex": "CLEX"}
 MAPS = ("Self-Extend", "ReRoPE", "leaky ReRoPE", "dual chunk")
 LOSSES = {"loss_1x": 0.5, "loss_2x": 1.5, "loss_4x": 3.5, "loss_8x": 7.5}  # by the middle of their context, in windows

@@ -17,9 +17,9 @@ from synthlab.styles import GREEN, GREY, RED
 STUDY = "languages"
 NUMBERS: Any = OmegaConf.load(Path(__file__).with_name("published.yaml"))
 NOTE = (
-    "Share of strings with all states right, against length. Thin: a language; dotted: "
-    "no run fits. Thick: their mean. Published, mean over languages: crosses, the configuration that "
-    "is best at nine to ten times; rings, median over all that fit."
+    "Share of strings with all states right, against length. Thin: a language; dotted: no run fits. Thick: their mean. "
+    "Published, mean over languages: crosses, the configuration that is best at nine to ten times; rings, median over "
+    "all that fit."
 )
 
 
