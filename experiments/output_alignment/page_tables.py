@@ -1,13 +1,12 @@
 """Tables of the page, made from the committed verdicts: effects in the units in which a reader meets them."""
 
-import numpy as np
 import pandas as pd
 
 from synthlab.studies.study import Rows
 
 CHANGES = {  # of training, as the table names them
-    "curriculum.start = 2": "curriculum",
     **{f"protocol.optimizer = adamw protocol.weight_decay = {each}": f"decay {each:g}" for each in (0.01, 0.1, 1.0)},
+    "curriculum.start = 2": "curriculum",
 }
 
 
@@ -21,7 +20,6 @@ def tabulate_powers(checks: pd.DataFrame) -> Rows:
         model, _, rest = check["check"].partition(", q = ")
         q = rest.partition(":")[0]
         power, low, high = (-float(q) * 2.0 ** check[each] for each in ("median", "high", "low"))
-        model = model.replace("own token", "own token, without BOS")
         found.setdefault(model, {})[q] = f"{power:.2f} [{low:.2f}, {high:.2f}]"
     return [
         {"model, weight changed": model, **{f"q = {q}": powers.get(q, "as BOS") for q in ("0.5", "1", "2")}}
@@ -35,12 +33,9 @@ def tabulate_changes(checks: pd.DataFrame) -> Rows:
     of_training = checks["claim"].isin(["output_alignment.decay", "output_alignment.curriculum"])
     for check in checks[of_training].to_dict("records"):
         model, change = check["check"].removesuffix(": doublings of the error").rsplit(", ", 1)
-        factor, low, high = (_format(2.0 ** check[each]) for each in ("median", "low", "high"))
-        found.setdefault(model, {})[CHANGES[change]] = f"{factor} [{low}, {high}]"
-    order = [*list(CHANGES.values())[1:], "curriculum"]
-    return [{"task, map, encoding": model, **{each: by[each] for each in order}} for model, by in sorted(found.items())]
-
-
-def _format(factor: float) -> str:
-    """Return a factor with three digits, as a decimal number."""
-    return np.format_float_positional(factor, 3, unique=False, fractional=False, trim="-")
+        factor, low, high = (2.0 ** check[each] for each in ("median", "low", "high"))
+        found.setdefault(model, {})[CHANGES[change]] = f"{factor:.3g} [{low:.3g}, {high:.3g}]"
+    return [
+        {"task, map, encoding": model, **{each: factors[each] for each in CHANGES.values()}}
+        for model, factors in sorted(found.items())
+    ]

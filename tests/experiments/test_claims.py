@@ -20,7 +20,7 @@ LENGTHS = np.arange(1, 51)
 BEYOND = np.maximum(LENGTHS - 10, 0)
 
 
-def made(errors, seeds=10, losses=(0.1, 0.0001), **changed):
+def made(errors, seeds=10, **changed):
     """Records with the mean squared errors ``errors`` (an array over lengths 1..50), a little apart by seed."""
     made = []
     for seed in range(seeds):
@@ -28,7 +28,7 @@ def made(errors, seeds=10, losses=(0.1, 0.0001), **changed):
         columns = {
             name: np.asarray(errors, dtype=float) * (1 + 0.01 * seed) for name in blank.metrics if name != "length"
         }
-        training = pd.DataFrame({"step": [10, 20], "loss": losses})
+        training = pd.DataFrame({"step": [10, 20], "loss": [0.1, 0.0001]})
         made.append(replace(blank, metrics=pd.DataFrame({"length": LENGTHS, **columns}), training=training))
     return made
 
@@ -221,7 +221,7 @@ def enough(claim: str) -> dict[str, list]:
     for name in CLAIMS[claim].series or ["train_length=5", "train_length=10"]:
         member = {"outrep": {"name": name if name in OUTREPS else "identity", "shift": 1.0}}
         length = int(name.partition("=")[2] or 10)
-        runs[name] = made(SQUARE, losses=(0.1, 0.0001), train_length=length, **about, **member)
+        runs[name] = made(SQUARE, train_length=length, **about, **member)
     return runs
 
 

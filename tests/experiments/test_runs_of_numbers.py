@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.committed_verdicts import CLAIMS, RUNS
+from experiments.committed_verdicts import CLAIMS, RUNS, read_tables
 from experiments.output_alignment.figures import tabulate_runs
 from experiments.output_alignment.paper import PAPER
 from experiments.reference import REFERENCE
@@ -18,8 +18,8 @@ FOLDER = REFERENCE / "output_alignment"
 
 
 @pytest.fixture(scope="module")
-def runs() -> pd.DataFrame:
-    return pd.read_csv(FOLDER / RUNS, low_memory=False)
+def runs() -> dict[str, pd.DataFrame]:
+    return read_tables(FOLDER / RUNS)
 
 
 def committed(claim: str, check: str) -> pd.Series:
@@ -35,7 +35,7 @@ def errors(rows: pd.DataFrame, first: int, last: int) -> pd.DataFrame:
 
 def test_claim_5_from_five_runs(runs):
     lengths = np.arange(1, 51)
-    nope = runs[(runs["study"] == "figure5") & (runs["encoding"] == "nope")]
+    nope = runs["figure5"][runs["figure5"]["encoding"] == "nope"]
     largest = errors(nope, 1, 50).div((lengths + 2) / (12 * lengths), axis="columns").max(axis="columns")
     row = committed("5", "NoPE: error / best constant's, largest")
     assert len(largest) == row["number"] == 5
@@ -44,9 +44,8 @@ def test_claim_5_from_five_runs(runs):
 
 
 def test_claim_log_from_forty_pairs_of_runs(runs):
-    counting = runs[
-        (runs["study"] == "counting") & (runs["encoding.q"].isin([0.125, 0.5])) & (runs["test_length"] == 100)
-    ]
+    counting = runs["counting"]
+    counting = counting[counting["encoding.q"].isin([0.125, 0.5]) & (counting["test_length"] == 100)]
     plain = counting[
         (counting["model.depth"] == 1) & (counting["model.width"] == 32) & (counting["train_length"] == 10)
     ]

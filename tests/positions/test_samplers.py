@@ -23,7 +23,7 @@ def tuples(drawn: torch.Tensor) -> list[tuple[int, ...]]:
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_every_sampler_trains(name):
-    later = ("extension=pi", "finetune.steps=2")
+    later = ("task=hidden_markov", "extension=pi", "finetune.steps=2")  # a text of Python's differs by its version
     config, without = small(f"positions={name}", *later), small(*later)
     assert config.id != without.id
     record, plain = execute(config), execute(without)
@@ -32,7 +32,7 @@ def test_every_sampler_trains(name):
     if name == "offset":  # RoPE sees distances alone
         assert found == pytest.approx(expected, rel=1e-5)
     else:
-        assert found != expected  # the text, and so by how much, depends on the version of Python
+        assert found != pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
