@@ -1,12 +1,12 @@
 """The paper's figures: errors of models of number tasks, and measurements inside these models."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import numpy as np
 import pandas as pd
 
-from experiments.output_alignment.inside import Inside
+from experiments.output_alignment.inside import Inside, Measure, measure_heads
 from experiments.output_alignment.map_plots import Learned, Powers, ReadoutPowers
 from experiments.output_alignment.regrets import Regrets
 from experiments.output_alignment.spread import Spread
@@ -45,12 +45,14 @@ class NumberFigure(Figure):
 
     def results(self, plan, records, evidence):
         judged = {config.id for key in self._judged for cell in plan.cells[key] for config in cell.configs}
-        runs = tabulate_runs(record for id, record in records.items() if id in judged and record.diverged_at is None)
+        finished = [record for id, record in records.items() if id in judged and record.diverged_at is None]
+        runs, plots = tabulate_runs(finished), [self.panels[key].plot for key in self._judged]
+        # What claims on the inside of models are judged on.
+        for measure in dict.fromkeys(plot["measure"] for plot in plots if plot["name"] == "inside"):
+            runs[measure] = np.array(measure_heads(finished, measure)).round(4)
         return super().results(plan, records, evidence)._replace(tables={} if runs.empty else {"runs": runs})
 
     def reread(self, runs):
-        if any(self.panels[key].plot["name"] == "inside" for key in self._judged):
-            return None  # it needs the models
         rows, first = {row["id"]: row for row in runs.to_dict("records")}, int(runs["seed"].min())
         plan, cells = self.plan("", Overrides(), int(runs["seed"].max()) + 1 - first, first), {}
         for key in self._judged:
@@ -102,6 +104,10 @@ def reread_record(config: Run, row: Mapping[Any, Any]) -> Record:
         "relative_error": np.array([0.0, *TOLERANCES])[passed],
     }
     learned = {name: [row[name]] for name in ("loss", "exponent") if name in row}
+    inside = {name: [row[name]] for name in get_args(Measure) if name in row}
     return Record(
-        config, pd.DataFrame({"length": lengths, **errors}), pd.DataFrame({"step": [config.steps], **learned})
+        config,
+        pd.DataFrame({"length": lengths, **errors}),
+        pd.DataFrame({"step": [config.steps], **learned}),
+        outputs=pd.DataFrame(inside) if inside else None,
     )

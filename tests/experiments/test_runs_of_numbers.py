@@ -58,6 +58,16 @@ def test_claim_log_from_forty_pairs_of_runs(runs):
     assert row["answer"] == "fails"
 
 
+def test_claim_head_from_ten_runs(runs):
+    inside = runs["mechanism"]
+    rows = inside[(inside["task"] == "length") & (inside["encoding"] == "nope") & (inside["outrep"] == "rlog")]
+    row = committed("head", "NoPE, task = length outrep = rlog: lost without the main head")
+    assert len(rows) == row["number"] == 10
+    lost = rows["lost"]
+    assert [row["median"], row["least"], row["greatest"]] == pytest.approx([lost.median(), lost.min(), lost.max()])
+    assert (row["answer"], row["needed"]) == ("fails", "at least 0.5")
+
+
 def test_a_table_of_runs_gives_the_evidence_of_the_records():
     study = studies(PAPER, "figure1")["figure1"]
     plan = study.plan("figure1", Overrides(), 2, first_seed=3)
