@@ -105,6 +105,8 @@ class ReadoutPowers(Plot):
     - ``misses``: no output does, but the relative error exceeds that of the horizon up to ``length``.
     """
 
+    height = 0.8
+
     def __init__(self, length: PositiveInt):
         self.length = length
 
