@@ -14,6 +14,7 @@ from synthlab.styles import PIXELS, RC, WIDTH
 NAME = "message.png"
 ASIDE = 0.16  # of a row, between points of one row
 DENSE = 2  # pixels of a picture for each of a page
+MOST_BYTES = 150_000
 
 
 def new_figure(height: float) -> Figure:
@@ -36,13 +37,17 @@ def draw_message(paper: Paper, folder: Path) -> bytes | None:
 
 
 def compress(picture: BytesIO | Path) -> bytes:
-    """Return a PNG with 128 colours, at most ``DENSE`` times as wide as a page's column."""
+    """Return a PNG at most ``DENSE`` times as wide as a page's column, with 128 colours; 64 if it is too large."""
     with Image.open(picture) as opened:
         drawn = opened.convert("RGB")
-    width, small = min(drawn.width, DENSE * WIDTH), BytesIO()
+    width = min(drawn.width, DENSE * WIDTH)
     if width < drawn.width:
         drawn = drawn.resize((width, round(drawn.height * width / drawn.width)), Image.Resampling.LANCZOS)
-    # The default method weighs colours by their frequency, and so gives thin lines the colour of others.
-    few = drawn.quantize(128, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE)
-    few.save(small, "PNG", optimize=True)
+    for colors in (128, 64):
+        small = BytesIO()
+        # The default method weighs colours by their frequency, and so gives thin lines the colour of others.
+        few = drawn.quantize(colors, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE)
+        few.save(small, "PNG", optimize=True)
+        if small.tell() < MOST_BYTES:
+            break
     return small.getvalue()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from experiments.committed_verdicts import CLAIMS, read_text
+from experiments.messages import MOST_BYTES
 from experiments.papers import papers
 from experiments.reference import FILES, REFERENCE, ROOT, blocks, make_files, pages, renew_page
 
@@ -109,5 +110,5 @@ def test_the_reference_is_small():
     pictures = list(REFERENCE.rglob("*.png"))
     assert pictures
     assert all(picture.relative_to(REFERENCE.parent).as_posix() in text for picture in pictures)
-    assert all(picture.stat().st_size < 200_000 for picture in pictures)
-    assert sum(path.stat().st_size for path in REFERENCE.rglob("*.*")) < 6_500_000
+    assert all(picture.stat().st_size < MOST_BYTES for picture in pictures)
+    assert sum(path.stat().st_size for path in REFERENCE.rglob("*.*")) < 6_000_000

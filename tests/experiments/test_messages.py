@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from experiments.messages import NAME, draw_message
+from experiments.messages import MOST_BYTES, NAME, draw_message
 from experiments.papers import papers
 from experiments.reference import REFERENCE, pages
 
-MOST_BYTES = 150_000
 COMMITTED = [name for name in papers() if (REFERENCE / name).exists()]
 
 
